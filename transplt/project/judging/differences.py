@@ -45,11 +45,14 @@ _SETTING = re.compile(r"""(?:^|[\s,{])-{0,2}["']?([A-Za-z][\w-]*)["']?\s*(?:[:=]
 _STARTED = re.compile(r"[\w/.-]+\.py\b|\btorchrun\b|\bpython3?\b(?!.*\.py)")
 _FLAG = re.compile(r"""(?<!\S)(--?)([A-Za-z][\w-]*)(?:[ =]+["']?((?:-(?=[\d.]))?[\w.$][^\s"']*))?""")
 _STARTS = re.compile(r"(?:^|/)(?:(?:site|user)customize\.py|[^/]+\.pth)$")
+#: Commands that test, whose failure is not seen.
+_UNSEEN = re.compile(rb"(?m)^.*test.*\|\| *(?:true|echo|:|exit 0).*$|^.*(?:continue-on-error|allow_failure): *true.*$")
 _SHADOWS = re.compile(r"(?:[^/]+/)?(?:torch|torch_npu|torchvision|numpy|triton|pytest|transplt)(?:\.py|/__init__\.py)$")
 _HARNESS = re.compile(r"(?:^|/)(?:pytest\.ini|tox\.ini|noxfile\.py|\.coveragerc)$")
 _OF_CARDS = re.compile(
     r"npu|cudnn|device|dist|rank|world|node|backend|port|url|addr|amp|apex|fp16|loss_scale|opt_level|workers"
 )
+_ON_CARD = re.compile(r"(?:use_|with_)?npu")
 _OF_HOST = re.compile(rf"{_OF_CARDS.pattern}|path|dir\b|file|log|print|name|freq|version|threads|/", re.IGNORECASE)
 #: Fewer statements are no program that could be another one.
 _DRIFTED = 40
@@ -59,6 +62,7 @@ _OWN_CARD = re.compile(r"\bload\(.*map_location=[^,)]*(?:\{|rank|lambda)")
 _ONE_CARD = re.compile(r"map_location=(?:'npu:\d|torch\.device\('npu(?::\d'|', \d))|^(?!.*map_location=)")
 #: Functions that are called for each part of the data.
 _EACH_ROUND = re.compile(r"(?:__getitem__|__iter__|forward|collate\w*|\w*step)$")
+_TEXTS = (".md", ".rst", ".txt", ".ipynb", ".csv", ".json")
 #: So many files are named.
 _NAMED = 5
 #: Defaults of an option that is off, and what differs where the last part of the data is left over.
@@ -210,8 +214,14 @@ def _drift(original: Side, port: Side, both: _Both) -> str:
 def _misleads(found: Differences, both: _Both, around: Around) -> None:
     """What hides errors, makes up results, or is not on the card any more."""
     there = put_on_cards(both.mine)
+    gone, sizes = (Counter(each.place for each in side) for side in (both.apart.gone, both.theirs))
     for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, there)):
-        found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line))
+        leaves = isinstance(each.node, (ast.Break, ast.Continue, ast.Return)) and grade is Grade.AGAINST
+        if leaves and 2 * gone[each.place] > sizes[each.place]:
+            what = f"{each.scope.rpartition('.')[2] or 'the module'}{REWRITTEN}`{each.shown}` {what}"
+            found.say(Grade.OPEN, TRAINS_OTHERWISE, "training steps", what, (each.path, each.line))
+        else:
+            found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line))
     for one, other, what in on_the_host(both.apart):
         found.say(Grade.AGAINST, TRAINS_OTHERWISE, "device", what, (other.path, other.line), both.before(one))
     for each, what in dropped(both.apart, both.mine, there):
@@ -231,9 +241,16 @@ def _options(found: Differences, both: _Both) -> None:
     )
     made = [(each, *told) for each in both.mine for told in options_of(each)]
     for path, name in sorted(gone.keys() | new.keys()):
-        if TESTS.search(path) or path in both.lost or _OF_CARDS.search(neutral(name)):
+        if TESTS.search(path) or path in both.lost:
             continue
-        if one := gone.get((path, name)):
+        one = gone.get((path, name))
+        if _OF_CARDS.search(neutral(name)):
+            here = [(each, words.get("default")) for each, other, words in made if other == name]
+            if one and one[1] == "True" and _ON_CARD.fullmatch(neutral(name)) and {off for _, off in here} == {"False"}:
+                what, there = f"the default of --{name} was True and is False: nothing is on a card", here[0][0]
+                place = there.path, there.line
+                found.say(Grade.AGAINST, TRAINS_OTHERWISE, "device", what, place, both.before(one[0]))
+        elif one:
             here = [(each, words.get("default", "")) for each, other, words in made if other == name]
             _option(found, both, name, one, [each for each in here if each[0].path in (path, *both.fresh)])
         elif not any(key[1] == name for key in gone):
@@ -407,6 +424,10 @@ def _files(found: Differences, original: Side, port: Side, both: _Both) -> None:
         if len(ours := IGNORES.findall(data)) > len(IGNORES.findall(was or b"")):
             what = f"{many(len(ours), 'word')} for transplt, in comments or settings: they switch nothing off here"
             found.say(Grade.TOLD, GETS_ROUND, "judge", what, (path, 1))
+        for unseen in _UNSEEN.finditer(data) if not path.endswith(_TEXTS) else ():
+            if unseen[0].strip() not in (was or b""):
+                what = f"`{unseen[0].decode('utf-8', 'replace').strip()}`: tests that fail are not seen"
+                found.say(Grade.AGAINST, GETS_ROUND, "tests", what, (path, data.count(b"\n", 0, unseen.start()) + 1))
         if _STARTS.search(path) and (not path.endswith(".pth") or b"import" in data):
             found.say(Grade.AGAINST, GETS_ROUND, "judge", "Python runs this file before any program", (path, 1))
         elif was is None and _SHADOWS.match(path):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 from transplt.project.judging.otherwise import Otherwise
 from transplt.project.judging.reading import Scope, sets_of
@@ -59,8 +60,11 @@ def disordered(alike: Iterable[_Pair], places: dict[Scope, Scope], modules: set[
             yield from _overtaken(step, each[number + 1 :])
 
 
-def outdated(alike: Iterable[_Pair], places: dict[Scope, Scope]) -> Iterator[Otherwise]:
-    """What is read before something is added to it, where it was read after that, and the other way."""
+def outdated(
+    alike: Iterable[_Pair], places: dict[Scope, Scope], names: Mapping[Scope, AbstractSet[str]]
+) -> Iterator[Otherwise]:
+    """What is read before something is added to it, where it was read after that, and the other way; also attributes
+    that methods read, of which `names` has all that they ask for."""
     there: dict[Scope, list[_Pair]] = defaultdict(list)
     for one, other in alike:
         if places.get(one.place) == other.place and one.scope and not one.said:
@@ -69,12 +73,23 @@ def outdated(alike: Iterable[_Pair], places: dict[Scope, Scope]) -> Iterator[Oth
         pairs.sort(key=lambda pair: pair[0].line)
         lines = [other.line for _, other in pairs]
         for one, other in pairs if lines != sorted(lines) else ():
-            sets = sets_of(other) if isinstance(other.node, (ast.Expr, ast.AugAssign)) else ()
+            sets = sets_of(other) | _added_to(other) if isinstance(other.node, (ast.Expr, ast.AugAssign)) else ()
             for before, after in pairs if sets else ():
                 turned = (before.line - one.line) * (after.line - other.line) < 0 and not _excludes(other, after)
                 reads = {each.id for each in after.inside() if isinstance(each, ast.Name)} - sets_of(after)
+                of_self = {f"{after.scope.rpartition('.')[0]}.{name}" for name in _of_self(after)}
+                reads |= {f"self.{name}" for scope in of_self for name in names.get((after.path, scope), ())}
                 if turned and not reads.isdisjoint(sets):
                     yield Otherwise(one, other, f"changed places with `{after.shown}`, which reads what it changes")
+
+
+def _of_self(each: Statement) -> Iterator[str]:
+    """The attributes of the object itself in a statement."""
+    return (node.attr for node in each.inside() if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self")
+
+
+def _added_to(each: Statement) -> set[str]:
+    return {ast.unparse(each.node.target)} if isinstance(each.node, ast.AugAssign) else set()
 
 
 def _overtaken(step: _Step, later: list[_Step]) -> Iterator[Otherwise]:

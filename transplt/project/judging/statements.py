@@ -37,7 +37,7 @@ ASIDE = "something aside fails"
 #: What a training does.
 TRAINS = re.compile(
     r"backward|\.step\(|loss|criterion|model|net\b|optimizer|train|forward|load|output|eval(?:uate)?_|test|main\(|npu\("
-    r"|cuda\("
+    r"|cuda\(|dist(?:ributed)?\.\w+\("
 )
 
 

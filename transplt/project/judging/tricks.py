@@ -89,7 +89,11 @@ def _hides_errors(each: Statement, around: Around) -> _Told:
                 if each.text.endswith(" silent") and each.guards[-1:] != (ASIDE,):
                     return _SILENT
                 if not any(isinstance(node, ast.Raise) for one in body for node in ast.walk(one)):
-                    return _KNOWN, "errors of every kind are caught"
+                    made = next((ast.unparse(one) for one in body if isinstance(one, (ast.Assign, ast.Return))), "")
+                    sure = made and each.guards[-1:] != (ASIDE,) and around.is_old(each) and not made.endswith("None")
+                    kinds_said = ", ".join(ast.unparse(one) for one in kinds if one is not None) or "every error"
+                    what = f"{kinds_said} is caught{f', and `{made}` stands for what failed' * bool(made)}"
+                    return (_AGAINST if sure else _KNOWN), what
         case ast.With() if re.search(r"suppress\((?:Base)?Exception|suppress\(RuntimeError", each.text):
             return _SILENT
     return None
@@ -270,9 +274,8 @@ def dropped(both: Apart, port: Iterable[Statement], there: dict[str, str]) -> It
                 yield each, "an error is no longer raised"
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="cuda" | "to", value=owner))):
                 name = re.escape(neutral(ast.unparse(owner)))
-                if not re.search(
-                    rf"\b{name}(?!\w)\S*\.(?:npu\(|to\((?!memory_format|torch\.\w*float))", there[each.path]
-                ):
+                put = rf"(?:\b{name}(?!\w)\S*|^Assign {name} .*)\.(?:npu\(|to\((?!memory_format|torch\.\w*float))"
+                if not re.search(put, there[each.path], re.MULTILINE):
                     yield each, f"{ast.unparse(owner)} is no longer put on a card"
             case ast.Assign(targets=[ast.Name(id=name)]) if (each.path, each.scope, name) in unkept:
                 if (each.path, name) not in modules:

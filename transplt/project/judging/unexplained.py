@@ -16,6 +16,7 @@ from transplt.project.judging.rewritten import MEASURES, Done, one_thing, share_
 from transplt.project.judging.statements import Apart, Statement, asked_in, compared
 from transplt.project.judging.themes import theme_of_call
 from transplt.project.judging.tricks import TESTS
+from transplt.syntax.nodes import last_name
 
 _Pair = tuple[Statement, Statement]
 #: Names of what differs in every port, and of what no training computes.
@@ -41,6 +42,8 @@ _REDUCES = re.compile(r"\b(?:mean|max|min|sum|median|std|argmax|argmin)\b")
 _COLLECTS = re.compile(
     r"\b(?:all_reduce|all_gather|reduce_scatter|DDP|DistributedDataParallel|convert_sync_batchnorm)(?=\()"
 )
+_EXCHANGES = re.compile(r"(?:all_reduce|all_gather|reduce|broadcast|scatter|gather|reduce_scatter|all_to_all)\w*")
+_PARAMETERS = re.compile(r"([\w.]+)\.(?:named_)?parameters\(\)")
 _IS_STEP = re.compile(r"\.(?:step|backward|zero_grad|train|eval|set_epoch)\(|clip_grad|seed")
 #: What the whole program has to have, wherever that is: calls, and themes of calls.
 _EFFECTS, _MADE = re.compile(r"load_state_dict|no_grad"), ("optimizer", "learning rate", "precision")
@@ -73,7 +76,7 @@ class Unexplained:
         classes = (each.node for each in sides[0] if isinstance(each.node, ast.ClassDef))
         modules = {each.name for each in classes if any("Module" in ast.unparse(base) for base in each.bases)}
         alike = self.apart.alike
-        self.told += (*disordered(alike, self._places, modules), *outdated(alike, self._places))
+        self.told += (*disordered(alike, self._places, modules), *outdated(alike, self._places, self.mine.names))
         self.told += self._elsewhere(alike)
         self.told += self._reversed(differ.gone, differ.new)
         self.told += (*self._unread(), *_uncollected(self.apart, sides[1]))
@@ -132,10 +135,12 @@ class Unexplained:
     def _compared(self, one: Statement, other: Statement, known: set[str]) -> str | None:
         """What is another in the second of two statements: empty where they do the same; None where that is open."""
         forms = self.theirs.form(one), self.mine.form(other)
+        if found := _of_part(one, other):
+            return found
         words = Counter(nodes(forms[0])), Counter(nodes(forms[1]))
         if forms[0] != forms[1] and words[0] == words[1]:
             return _TURNED
-        found, handed = "", (set[str](), set[str]())
+        handed = set[str](), set[str]()
         for left, right in apart(*forms):
             match left[0][0], right[0][0]:
                 case "$", "$" if _is_name(left) and _is_name(right):
@@ -471,7 +476,14 @@ def _says_other(one: str, other: str) -> str:
 
 
 def _uncollected(found: Apart, port: Iterable[Statement]) -> Iterator[Otherwise]:
-    """What the cards had in common, and have not any more, in a port that still is one of many cards."""
+    """What the cards had in common, and have not any more, in a port that still is one of many cards; what they have
+    in common now with others, or worked out in another way."""
+    before = {(each.place, name): (each, given) for each in found.gone for name, given in _gathered(each)}
+    for each in found.new:
+        for name, given in _gathered(each):
+            one, was = before.get((each.place, name), (each, given))
+            if words := sorted(f"{key} of {name}" for key in was.keys() | given.keys() if was.get(key) != given.get(key)):
+                yield Otherwise(one, each, f"the {' and the '.join(words)} {'is' if words[1:] == [] else 'are'} another")
     texts = [each.text for each in port]
     if not any("init_process_group" in each for each in texts) or any("prepare(" in each for each in texts):
         return
@@ -481,6 +493,23 @@ def _uncollected(found: Apart, port: Iterable[Statement]) -> Iterator[Otherwise]
         if names - kept and not isinstance(each.node, (ast.Import, ast.ImportFrom)):
             yield Otherwise(each, None)
         kept -= names
+
+
+def _of_part(one: Statement, other: Statement) -> str:
+    """Which part of the model alone an optimizer is given now."""
+    if not any(isinstance(each, ast.Call) and theme_of_call(last_name(each.func)) == "optimizer" for each in other.inside()):
+        return ""
+    owners = (_PARAMETERS.findall(each.text.replace(".module", "")) for each in (one, other))
+    parts = [new for old, new in zip(*owners, strict=False) if new.startswith(f"{old}.")]
+    return f"only the parameters of {parts[0]} are trained" if parts else ""
+
+
+def _gathered(each: Statement) -> Iterator[tuple[str, dict[str, str]]]:
+    """The exchanges between processes in a statement: with whom (`group`), and what is made of it (`op`)."""
+    for node in each.inside():
+        if isinstance(node, ast.Call) and _EXCHANGES.fullmatch(name := last_name(node.func)):
+            given = {word.arg: last_name(word.value) or ast.unparse(word.value) for word in node.keywords}
+            yield name, {key: given[key] for key in ("group", "op") if given.get(key, "None") not in ("None", "SUM")}
 
 
 def _take_out(counts: Counter[str], held: set[str]) -> None:
