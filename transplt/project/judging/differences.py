@@ -92,8 +92,9 @@ class Differences:
 
     def sort(self) -> None:
         """Bring the findings into the order of the files."""
-        for findings in (self.against, self.open, self.also):
+        for findings in (self.against, self.also):
             findings.sort(key=lambda each: (each.path, each.span.line, each.message))
+        self.open.sort(key=lambda each: each.path)  # the gravest of a function stays first
 
     def say(self, grade: Grade, code: str, theme: str, what: str, at: tuple[str, int], before: str = "") -> None:
         """Add what is told of a place of the port; `before`: the place in the original."""
@@ -136,11 +137,6 @@ class _Both:
     def fresh(self) -> set[str]:
         """Files that only the port has."""
         return {each.path for each in self.mine} - {each.path for each in self.theirs}
-
-    @property
-    def has_cards(self) -> bool:
-        """Whether the port makes it a training on many cards."""
-        return any("DistributedSampler" in each.text for each in self.apart.new)
 
     def before(self, statement: Statement | None) -> str:
         """Where a statement of the original stands there."""
@@ -217,10 +213,7 @@ def _misleads(found: Differences, both: _Both, around: Around) -> None:
     gone, sizes = (Counter(each.place for each in side) for side in (both.apart.gone, both.theirs))
     for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, there)):
         leaves = isinstance(each.node, (ast.Break, ast.Continue, ast.Return)) and grade is Grade.AGAINST
-        if leaves and 2 * gone[each.place] > sizes[each.place]:
-            what = f"{each.scope.rpartition('.')[2] or 'the module'}{REWRITTEN}`{each.shown}` {what}"
-            found.say(Grade.OPEN, TRAINS_OTHERWISE, "training steps", what, (each.path, each.line))
-        else:
+        if not leaves or 2 * gone[each.place] <= sizes[each.place]:  # else it is told of as a part of the function
             found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line))
     for one, other, what in on_the_host(both.apart):
         found.say(Grade.AGAINST, TRAINS_OTHERWISE, "device", what, (other.path, other.line), both.before(one))
@@ -245,10 +238,9 @@ def _options(found: Differences, both: _Both) -> None:
             continue
         one = gone.get((path, name))
         if _OF_CARDS.search(neutral(name)):
-            here = [(each, words.get("default")) for each, other, words in made if other == name]
-            if one and one[1] == "True" and _ON_CARD.fullmatch(neutral(name)) and {off for _, off in here} == {"False"}:
-                what, there = f"the default of --{name} was True and is False: nothing is on a card", here[0][0]
-                place = there.path, there.line
+            off = [each for each, other, words in made if other == name and words.get("default") == "False"]
+            if one and one[1] == "True" and off and _ON_CARD.fullmatch(neutral(name)):
+                what, place = f"the default of --{name} was True and is False", (off[0].path, off[0].line)
                 found.say(Grade.AGAINST, TRAINS_OTHERWISE, "device", what, place, both.before(one[0]))
         elif one:
             here = [(each, words.get("default", "")) for each, other, words in made if other == name]
@@ -281,8 +273,9 @@ def _is_other(*defaults: str) -> bool:
 def _computed(found: Differences, both: _Both, told: Iterable[Otherwise], around: Around) -> None:
     """What is computed otherwise, where nothing else has been told of."""
     known = {(each.path, each.span.line) for each in found.against} - both.stood
-    has_cards = both.has_cards
-    for each in told:
+    has_cards = any("DistributedSampler" in each.text for each in both.apart.new)  # it is one of many cards now
+    #: The more of it has to do with no device, the more a difference counts.
+    for each in sorted(told, key=lambda each: sum(not _OF_CARDS.search(word) for word in each.words), reverse=True):
         before, after, at = each.before, each.after, each.at
         place = (after.path, after.line) if after is not None else both.place(at)
         if (place in known and after is not None) or at.path in both.lost:

@@ -59,10 +59,10 @@ class Reader:
         values = [
             (told.parts[0], ast.unparse(told.parts[-1])) for told in statements if isinstance(told.node, ast.Assign)
         ]
-        self.cards = {
-            name_of(target) for target, value in values if isinstance(target, ast.expr) and _CARD.match(value)
-        }
-        self.devices = {name_of(target) for target, value in values if isinstance(target, ast.expr) and _ON.match(value)}
+        self.cards, self.devices = (
+            {name_of(target) for target, value in values if isinstance(target, ast.expr) and form.match(value)}
+            for form in (_CARD, _ON)
+        )
         functions = (node.func for told in statements for node in told.inside() if isinstance(node, ast.Call))
         self.attributes = {each.attr for each in functions if isinstance(each, ast.Attribute)}
         self.words = read_table(TABLE)["operations"]
@@ -84,7 +84,7 @@ class Reader:
                 return ("$with", *map(self._of, items))
             case ast.Expr(value=ast.Call() as call) if self._is_silent(call):
                 return ("$said", *self._computed(statement))
-            case ast.If(test=test, orelse=[]) if re.search(r"__name__|(?<![^.])(?:is|use)_(?:npu|cuda)$", ast.unparse(test)):
+            case ast.If(test=test) if re.search(r"__name__|(?<![^.])(?:is|use)_(?:npu|cuda)$", ast.unparse(test)):
                 return NOTHING
             case ast.Try(handlers=caught, finalbody=last) if all(map(_ends, caught)) and not any(map(_leaves, last)):
                 return NOTHING

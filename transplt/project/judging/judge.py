@@ -161,15 +161,17 @@ def judge(
         every = [*found.against, *found.open]
         told = {each.path for each in (*every, *found.also)} & {*sides[1].files}
         lines = {path: sides[1].files[path].splitlines() for path in told}
-        meant = [each for each in every if found.drift or (each.code == TRAINS_OTHERWISE and each.api in allowed)]
-        against = _checked([each for each in every if each not in meant], lines)
+        meant = [each for each in every if each.code == TRAINS_OTHERWISE and each.api in allowed]
+        held = [each for each in every if each not in meant]
+        against = _checked([replace(each, level=Level.INFO) for each in held] if found.drift else held, lines)
         done.also = _checked([*(replace(each, level=Level.INFO) for each in meant), *found.also], lines)
         progress("looking for what is left of CUDA")
         copy = scratch / "checked"
         copy_to_check(sides[1], copy)
-        left, kernels = _left(sides[1], copy, Options(isolated=True, torch_version=torch_version), progress)
+        left, kernels = _left(sides, copy, Options(isolated=True, torch_version=torch_version), progress)
         changed = _of(CHANGED, TRAINS_OTHERWISE, against, found.drift, "nothing that decides how it trains")
-        hidden = _of(ROUND, GETS_ROUND, against, found.drift, "none found")
+        partly = " in what could be compared" * bool(found.drift or changed.mark is Mark.OPEN or found.open)
+        hidden = _of(ROUND, GETS_ROUND, against, "", f"none found{partly}")
         done.parts = [left, changed, hidden, kernels]
         done.orders = orders_of([each for part in done.parts for each in part.findings], Sides(*sides, found))
         if action:
@@ -200,8 +202,6 @@ def _checked(findings: Iterable[Finding], lines: dict[str, list[bytes]]) -> tupl
 
 
 def _of(title: str, code: str, against: Sequence[CheckedFinding], drift: str, well: str) -> Part:
-    if drift:
-        return Part(title, Mark.OPEN, drift if code == TRAINS_OTHERWISE else "for the same reason")
     ordered = sorted(against, key=lambda each: not each.finding.open)
     both = tuple(each for each in ordered if each.finding.code == code)
     mine = tuple(each for each in both if each.finding.open)
@@ -214,19 +214,23 @@ def _of(title: str, code: str, against: Sequence[CheckedFinding], drift: str, we
     anew = {(path, message.partition(": ")[2]) for path, message in rest}
     were = f"{many(len(anew), 'function')} {'was' if len(anew) == 1 else 'were'} rewritten"
     left = [f"not decided: {were}; only --prove can tell whether the port computes the same"] if anew else []
+    left = [drift] if drift else left
     mark = Mark.AGAINST if mine else Mark.OPEN if left else Mark.GOOD
     return Part(title, mark, "; ".join([*([told] if mine else []), *left]) or well, both)
 
 
-def _left(port: Side, copy: Path, options: Options, progress: Callable[[str], None]) -> tuple[Part, Part]:
+def _left(sides: tuple[Side, Side], copy: Path, options: Options, progress: Callable[[str], None]) -> tuple[Part, Part]:
     """What a check finds in the copy of a port that stops it or computes something else, and what the compiler says of
     its kernels. Settings, comments and baselines of the port say nothing here."""
+    port, before = sides[1], {line.strip() for data in sides[0].files.values() for line in data.splitlines()}
     result, kernels = _compiled(check_paths([copy], options), port, copy, progress)
     items, info = ([_in_port(each, copy) for each in found] for found in (result.items, result.info))
     redirects = any(_REDIRECTS in port.files[path] for path in port.python)
     aside: dict[str, list[CheckedFinding]] = defaultdict(list)
     for each in items:
-        aside[_aside(each, redirects=redirects)].append(each)
+        line = port.files[each.finding.path].splitlines()[each.finding.span.line - 1].strip()
+        known = "the original has it, too" * (each.finding.api.startswith("numpy") and line in before)
+        aside[_aside(each, redirects=redirects) or known].append(each)
     kept = aside.pop("", [])
     blocks, lines = _stopping(kept, info)
     against = tuple(each for each in kept if id(each.finding) in blocks)

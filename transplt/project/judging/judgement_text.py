@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,7 @@ def rendered(done: Judgement, name: str) -> bytes:
     if name == "html":
         return fill(
             "judge.html.j2", done=_table(replace(done, parts=in_order(done.parts))),
+            undecided=[_finding(each) for each in _undecided(done)],
             css=asset("colors.css") + asset("report.css") + asset("proof.css"), script=asset("theme.js"),
         )  # fmt: skip
     if name in ("json", "badge"):
@@ -41,9 +43,10 @@ def rendered(done: Judgement, name: str) -> bytes:
 
 def _text(done: Judgement) -> str:
     lines = [f"transplt judge: {visible(done.sentence)}"]
-    undecided = [each for part in done.parts for each in part.findings if not each.finding.open]
+    undecided = _undecided(done)
     for part in in_order(done.parts):
-        lines.append(f"  {part.title} ({part.mark.value}): {visible(part.sentence)}")
+        said = f": {visible(part.sentence)}" * (part.sentence not in done.sentence)
+        lines.append(f"  {part.title} ({part.mark.value}){said}")
         lines += [f"    {visible(line)}" for line in part.lines]
         lines += _places([each for each in part.findings if each.finding.open])
         if undecided and part.title in (ROUND, "the action"):
@@ -57,6 +60,19 @@ def _text(done: Judgement) -> str:
     if done.unknown:
         lines += ["  not checked:", *(f"    {visible(each)}" for each in done.unknown)]
     return "\n".join(lines) + "\n"
+
+
+def _undecided(done: Judgement) -> list[CheckedFinding]:
+    """What reading cannot decide: of each function what differs most, and the other lines."""
+    found = defaultdict[tuple[str, str], list[CheckedFinding]](list)
+    for each in (each for part in done.parts for each in part.findings if not each.finding.open):
+        found[each.finding.path, each.finding.message.partition(REWRITTEN)[0].partition(": ")[2]].append(each)
+    shown = []
+    for first, *others in found.values():
+        lines = sorted({each.finding.span.line for each in others} - {first.finding.span.line})
+        also = f"; also line {', '.join(map(str, lines))}" * bool(lines)
+        shown.append(replace(first, finding=replace(first.finding, message=first.finding.message + also)))
+    return shown
 
 
 def _places(findings: Sequence[CheckedFinding]) -> list[str]:

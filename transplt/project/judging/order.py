@@ -73,23 +73,16 @@ def outdated(
         pairs.sort(key=lambda pair: pair[0].line)
         lines = [other.line for _, other in pairs]
         for one, other in pairs if lines != sorted(lines) else ():
-            sets = sets_of(other) | _added_to(other) if isinstance(other.node, (ast.Expr, ast.AugAssign)) else ()
+            sets = sets_of(other) if isinstance(other.node, (ast.Expr, ast.AugAssign)) else set()
+            sets |= {ast.unparse(other.node.target)} if isinstance(other.node, ast.AugAssign) else set()
             for before, after in pairs if sets else ():
                 turned = (before.line - one.line) * (after.line - other.line) < 0 and not _excludes(other, after)
                 reads = {each.id for each in after.inside() if isinstance(each, ast.Name)} - sets_of(after)
-                of_self = {f"{after.scope.rpartition('.')[0]}.{name}" for name in _of_self(after)}
-                reads |= {f"self.{name}" for scope in of_self for name in names.get((after.path, scope), ())}
+                asked = (node.attr for node in after.inside() if isinstance(node, ast.Attribute))
+                methods = ((after.path, f"{after.scope.rpartition('.')[0]}.{name}") for name in asked)
+                reads |= {f"self.{name}" for method in methods for name in names.get(method, ())}
                 if turned and not reads.isdisjoint(sets):
                     yield Otherwise(one, other, f"changed places with `{after.shown}`, which reads what it changes")
-
-
-def _of_self(each: Statement) -> Iterator[str]:
-    """The attributes of the object itself in a statement."""
-    return (node.attr for node in each.inside() if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self")
-
-
-def _added_to(each: Statement) -> set[str]:
-    return {ast.unparse(each.node.target)} if isinstance(each.node, ast.AugAssign) else set()
 
 
 def _overtaken(step: _Step, later: list[_Step]) -> Iterator[Otherwise]:

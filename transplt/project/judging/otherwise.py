@@ -17,13 +17,23 @@ _SHOWN, _OTHER, _AROUND = 120, 70, 4
 
 def other_text(before: str, after: str) -> str:
     """What is another in the second of two texts: `len(loader)` became `args.epochs`."""
-    one, other = (re.findall(r"\w+|\s+|.", each) for each in (before, after))
+    one, other = (re.findall(r"\w+|\s+|[-+*/<>=!]+|.", each) for each in (before, after))
     first = len([*takewhile(bool, map(eq, one, other))])
     last = len([*takewhile(bool, map(eq, one[first:][::-1], other[first:][::-1]))])
     if first in (len(one) - last, len(other) - last):
         first = max(0, first - _AROUND)
-    parts = ("".join(each[first : len(each) - last]).strip() for each in (one, other))
+    parts = ["".join(each[first : len(each) - last]).strip() for each in (one, other)]
+    if not all(map(_is_whole, parts)):
+        return "is written otherwise"
     return " became ".join(f"`{shortened(each, _OTHER)}`" for each in parts)
+
+
+def _is_whole(part: str) -> bool:
+    """Whether a part of a statement can be read alone: an expression, or what a call is given."""
+    try:
+        return bool(ast.parse(f"f({part.strip(',')})"))
+    except SyntaxError:
+        return False
 
 
 def shortened(text: str, most: int = _SHOWN) -> str:

@@ -68,10 +68,6 @@ class Reading:
             self._forms[id(statement)] = self.reader.form(statement)
         return self._forms[id(statement)]
 
-    def does(self, statement: Statement) -> frozenset[tuple[str, int]]:
-        """What a statement does, whatever to."""
-        return frozenset(operations(self.form(statement)).items() or [(statement.text, 0)])
-
     def plain_tests(self, place: Scope) -> set[str]:
         """The conditions in a function that leave nothing out behind them."""
         found = set[str]()

@@ -22,7 +22,7 @@ _KINDS, _NAMES = 4, 5
 _OF_DATA = re.compile(r"\.data\b")
 #: Functions that train nothing, and what tells processes apart.
 MEASURES = re.compile(r"(?:vali|valid|validate|test|eval|evaluate|predict|infer|inference)$")
-_OF_RANKS, _OF_CARDS = re.compile(r"rank|distribut|world"), re.compile(r"rank|distribut|world|cuda|gpu")
+_OF_RANKS = re.compile(r"rank|distribut|world")
 _NAME: Form = ("$",)
 #: What is done, but for names and for what is stored under them.
 _COUNTED = re.compile(r"(?!\$).*(?<!=)", re.DOTALL)
@@ -82,9 +82,9 @@ def _may_be_form(told: Otherwise, names: AbstractSet[str]) -> bool:
         case ast.With() as block:
             return _OF_DATA.search(ast.unparse(block)) is not None or MEASURES.search(told.at.scope) is not None
         case ast.If(test=test):
-            names = [name for each in ast.walk(test) if (name := getattr(each, "attr", ""))] or [ast.unparse(test)]
+            asked = [name for each in ast.walk(test) if (name := getattr(each, "attr", ""))] or [ast.unparse(test)]
             alone = told.before is None or told.after is None or share_body(told.before.node, told.after.node)
-            return not alone or all(map(_OF_RANKS.search if told.after else _OF_CARDS.search, names))
+            return not alone or all(map(_OF_RANKS.search, asked))
         case ast.Try(body=body):
             return told.after is None and not TRAINS.search(ast.unparse(ast.Module(body, [])))
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))) if name.endswith("_") and told.before:

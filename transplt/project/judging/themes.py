@@ -12,6 +12,8 @@ from transplt.project.judging.statements import TABLE, Statement
 from transplt.rules.tables import read_table
 from transplt.syntax.nodes import last_name
 
+#: With more words that are others, a statement is another one as a whole.
+_FEW = 6
 OPTIONS = ("add_argument", "option")
 
 
@@ -32,7 +34,7 @@ def theme_of(name: str) -> str:
 
 def theme_at(statement: Statement, words: Iterable[str] = ()) -> str:
     """What a statement is about, first by the `words` of its form that are others."""
-    for name in (*words, *_names(statement)):
+    for name in (*(words if len(words := [*words]) <= _FEW else ()), *_names(statement)):
         if theme := theme_of_call(name) or theme_of(name):
             return theme
     heads = isinstance(statement.node, (ast.If, ast.For, ast.While, ast.Try, ast.With))

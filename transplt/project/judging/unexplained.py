@@ -50,7 +50,7 @@ _EFFECTS, _MADE = re.compile(r"load_state_dict|no_grad"), ("optimizer", "learnin
 _READS_SETTINGS = re.compile(r"(?:parse(?:_known)?_args|safe_load|parse_args_into_dataclasses)\(")
 _IS_NUMBER = re.compile(r"#-?\d[\d.e+-]*")
 _IS_DRAWN = re.compile(r"rand\w*|normal|uniform|multinomial|bernoulli|sample|choices?|shuffle|gauss")
-_KINDS = {"draw": _IS_DRAWN, "matrix": re.compile(r"symeig|eigh?|eigvalsh?|svd|qr|cholesky\w*|lstsq|p?inv(?:erse)?")}
+_NO_OTHER = (_IS_DRAWN, re.compile(r"symeig|eigh?|eigvalsh?|svd|qr|cholesky\w*|lstsq|p?inv(?:erse)?"))
 _TURNED = "the same operations are combined differently"
 
 
@@ -244,8 +244,8 @@ class Unexplained:
         moved = self._in_functions_of_one()
         #: Statements that the other program does not have, by the functions of the port.
         loose = defaultdict[Scope, list[Statement]](list), defaultdict[Scope, list[Statement]](list)
-        sides = (self.theirs, self.apart.gone, self._places), (self.mine, self.apart.new, {})
-        for side, (reading, mine, homes) in zip(loose, sides, strict=True):
+        programs = (self.theirs, self.apart.gone, self._places), (self.mine, self.apart.new, dict[Scope, Scope]())
+        for side, (reading, mine, homes) in zip(loose, programs, strict=True):
             for each in mine:
                 aside = self._is_idle(each) or _OF_CARD.search(each.text) or reading.form(each) in _ASIDE
                 if not aside and not isinstance(each.node, (ast.Import, ast.ImportFrom)):
@@ -272,10 +272,13 @@ class Unexplained:
         at all; `moved`: what is in functions that only the other one has, for the original and for the port."""
         pairs = [(each.before, each.after) for each in told if each.before and each.after]
         things = {id(after): one_thing(self.theirs.form(before), self.mine.form(after)) for before, after in pairs}
-        does = [Counter(map(reading.does, side)) for reading, side in zip((self.theirs, self.mine), loose, strict=True)]
-        loose = [
-            [each for each in side if not does[0][reading.does(each)] == does[1][reading.does(each)]]
+        does = [
+            [operations(reading.form(each)) or each.text for each in side]
             for reading, side in zip((self.theirs, self.mine), loose, strict=True)
+        ]
+        loose = [
+            [each for each, what in zip(side, does[at], strict=True) if does[0].count(what) != does[1].count(what)]
+            for at, side in enumerate(loose)
         ]
         paired = {id(each) for pair in pairs for each in pair}
         ways = "".join("-+"[at] for at, side in enumerate(loose) if any(id(each) not in paired for each in side))
@@ -285,9 +288,9 @@ class Unexplained:
         for each, form in zip(told, undecided(told, things, ways, names), strict=True):
             helper = each.after is not None and each.after.place not in self._homes
             there = moved[each.after is not None] if not (each.before and each.after) else ()
-            form = form or helper or not {*each.words, _name_at(each.at)}.isdisjoint(there)
+            form = form or helper or not {*each.words, str(target(each.at)).rpartition(".")[2]}.isdisjoint(there)
             sure = not form or not changed.isdisjoint((step_of(each.at), *each.words))
-            yield each if sure else replace(each, rewritten=place[1].rpartition(".")[2] or "the module")
+            yield each if sure else replace(each, rewritten=place[1] or "the module")
 
     def _in_another_form(self, sides: tuple[Done, Done]) -> Iterator[Otherwise]:
         """What does as much of everything in other statements: in which order, no count tells."""
@@ -305,14 +308,14 @@ class Unexplained:
     def _one_sided(self) -> set[str]:
         """What only went away, or only came in, and is nothing that other operations come to: random numbers that are
         drawn, matrices that are taken apart; calls of functions that both programs have, and the port calls nowhere."""
-        kinds = [
-            {word: _kind_of(word) for each in side for word in nodes(reading.form(each))}
-            for reading, side in ((self.theirs, self.apart.gone), (self.mine, self.apart.new))
-        ]
-        both = {*kinds[0].values()} & {*kinds[1].values()}
-        called = {word for each in self.mine.statements for word in _asked_for(each)}
-        unused = {word for word in kinds[0] if word in self.theirs.reader.known - called and not hasattr(list, word)}
-        return unused | {word for side in kinds for word, kind in side.items() if kind and kind not in both}
+        sides = ((self.theirs, self.apart.gone), (self.mine, self.apart.new))
+        gone, new = ({word for each in side for word in nodes(reading.form(each))} for reading, side in sides)
+        known = self.theirs.reader.known.difference(*self.mine.names.values())
+        found = {word for word in gone & known if not hasattr(list, word)}
+        for kind in _NO_OTHER:
+            there = [{*filter(kind.fullmatch, words)} for words in (gone, new)]
+            found |= there[0] ^ there[1] if not all(there) else set()
+        return found
 
     def _in_functions_of_one(self) -> tuple[set[str], set[str]]:
         """What functions do that only one program has, and their names: those of the port, then of the original."""
@@ -383,7 +386,7 @@ class Unexplained:
                     yield Otherwise(one, other, "under another condition now")
             elif place is not None:
                 home = self._homes.get(other.place)
-                name = "" if _IS_STEP.search(one.text) else other.scope.rpartition(".")[2]
+                name = "" if _IS_STEP.search(one.text) else other.scope
                 for loops in ((one.loop, self.mine.loops(other, place)), (self.theirs.loops(one, home), other.loop)):
                     if loops[0] is not None and loops[1] is not None and loops[0] != loops[1]:
                         what = f"moved {'out of' if loops[1] < loops[0] else 'into'} a loop"
@@ -479,11 +482,10 @@ def _uncollected(found: Apart, port: Iterable[Statement]) -> Iterator[Otherwise]
     """What the cards had in common, and have not any more, in a port that still is one of many cards; what they have
     in common now with others, or worked out in another way."""
     before = {(each.place, name): (each, given) for each in found.gone for name, given in _gathered(each)}
-    for each in found.new:
-        for name, given in _gathered(each):
-            one, was = before.get((each.place, name), (each, given))
-            if words := sorted(f"{key} of {name}" for key in was.keys() | given.keys() if was.get(key) != given.get(key)):
-                yield Otherwise(one, each, f"the {' and the '.join(words)} {'is' if words[1:] == [] else 'are'} another")
+    for other, name, given in ((each, *told) for each in found.new for told in _gathered(each)):
+        one, was = before.get((other.place, name), (other, given))
+        if was != given:
+            yield Otherwise(one, other, f"{name} is made with {given or 'all processes'} now")
     texts = [each.text for each in port]
     if not any("init_process_group" in each for each in texts) or any("prepare(" in each for each in texts):
         return
@@ -497,19 +499,19 @@ def _uncollected(found: Apart, port: Iterable[Statement]) -> Iterator[Otherwise]
 
 def _of_part(one: Statement, other: Statement) -> str:
     """Which part of the model alone an optimizer is given now."""
-    if not any(isinstance(each, ast.Call) and theme_of_call(last_name(each.func)) == "optimizer" for each in other.inside()):
-        return ""
-    owners = (_PARAMETERS.findall(each.text.replace(".module", "")) for each in (one, other))
-    parts = [new for old, new in zip(*owners, strict=False) if new.startswith(f"{old}.")]
+    called = (last_name(each.func) for each in other.inside() if isinstance(each, ast.Call))
+    made = any(theme_of_call(name) == "optimizer" for name in called)
+    owners = (_PARAMETERS.findall(each.text.replace(".module", "")) for each in (one, other) if made)
+    parts = [new for old, new, *_ in zip(*owners, strict=False) if new.startswith(f"{old}.")]
     return f"only the parameters of {parts[0]} are trained" if parts else ""
 
 
-def _gathered(each: Statement) -> Iterator[tuple[str, dict[str, str]]]:
+def _gathered(each: Statement) -> Iterator[tuple[str, str]]:
     """The exchanges between processes in a statement: with whom (`group`), and what is made of it (`op`)."""
     for node in each.inside():
         if isinstance(node, ast.Call) and _EXCHANGES.fullmatch(name := last_name(node.func)):
-            given = {word.arg: last_name(word.value) or ast.unparse(word.value) for word in node.keywords}
-            yield name, {key: given[key] for key in ("group", "op") if given.get(key, "None") not in ("None", "SUM")}
+            words = (f"{word.arg}={last_name(word.value)}" for word in node.keywords if word.arg in ("group", "op"))
+            yield name, ", ".join(word for word in words if not word.endswith(("=", "=SUM")))
 
 
 def _take_out(counts: Counter[str], held: set[str]) -> None:
@@ -534,20 +536,6 @@ def _joined(phrases: list[str]) -> str:
 def _said(word: str) -> str:
     """A number or a text as people write it."""
     return word[1:].removesuffix(".0")
-
-
-def _kind_of(word: str) -> str:
-    return next((kind for kind, form in _KINDS.items() if form.fullmatch(word)), "")
-
-
-def _asked_for(each: Statement) -> Iterator[str]:
-    """The names that a statement makes use of."""
-    return (getattr(node, "id", "") or getattr(node, "attr", "") for node in each.inside())
-
-
-def _name_at(each: Statement) -> str:
-    """The last name of what a statement sets or defines."""
-    return str(target(each)).rpartition(".")[2]
 
 
 def _called(form: Form) -> set[str]:
