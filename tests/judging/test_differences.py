@@ -401,13 +401,19 @@ def test_what_trains_otherwise_on_many_cards_is_told(name: str) -> None:
     assert theme in of_ranks(*replacements)
 
 
-def test_another_release_is_said_once() -> None:
-    """Many statements without a device are others: what a port of another release differs in is not accused."""
+def test_another_program_is_said_once() -> None:
+    """Most files and most functions have nothing like them in the port; what differs is looked for all the same."""
     names = [f"layer{number}" for number in range(60)]
     before = TRAINING + "".join(f"\n\ndef {each}(x):\n    y = x.{each}(2)\n    return y + 1\n" for each in names)
     after = PORT + "".join(f"\n\ndef {each}(x, z):\n    y = x.other(z, 3)\n    return y\n" for each in names)
     sides = [Side(Path(), {"train.py": text.encode()}) for text in (before, after)]
-    assert differences(*sides).drift.startswith("ORIGINAL is probably not what was ported: 180 of 230 statements")
+    found = differences(*sides)
+    assert found.drift.startswith("ORIGINAL is probably not what was ported: 61 functions of 67 in 1 file have nothing")
+    assert found.against
+    beside = {f"{each}.py": b"x = 1" for each in ("losses", "data")}
+    for each in sides:
+        each.files |= beside
+    assert differences(*sides).drift == ""  # one file of three was rewritten
     sides = [Side(Path(), {"train.py": text.encode()}) for text in (before, before.replace("cuda", "npu"))]
     assert differences(*sides).drift == ""
 
@@ -640,6 +646,85 @@ def test_a_draw_does_not_move_to_what_is_done_once() -> None:
         "x * np.random.uniform(0.1, 2.0)", "x * self.sigma"
     )
     assert told({"blur.py": before}, {"blur.py": after}) == ["computing"]
+
+
+_PAIRS = """\
+import random
+import torch.distributed as dist
+from net import LARS, Schedule, load
+
+
+class Pairs(Schedule):
+    def sentence(self, index):
+        first, second = self.pair(index)
+        return (first, second, 1) if random.random() > 0.5 else (first, self.line(), 0)
+
+    def rate(self):
+        return self.steps**-0.5
+
+    def update(self):
+        self.steps += 1
+        self.optimizer.lr = self.rate()
+
+    def collect(self, parts, x):
+        dist.all_gather(parts, x)
+        return parts
+
+    def masked(self, token):
+        prob = random.random()
+        if prob < 0.15:
+            prob /= 0.15
+            return self.line()
+        return token
+
+
+def start(args, model):
+    device = "cuda:0"
+    best = load(args.path)
+    best = best.to(args.gpu)
+    model = model.cuda()
+    return best, LARS(model.parameters(), args.lr)
+"""
+_MASK = _PAIRS[_PAIRS.index("        prob =") : _PAIRS.index("\n\ndef start")]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("(first, second, 1) if random.random() > 0.5 else (first, self.line(), 0)", "first, second, 1", "random"),
+        ("(model.parameters()", "(model.module.encoder.parameters()", "only the parameters of model.encoder"),
+        ("(model.parameters()", "(model.module.parameters()", ""),
+        ("(parts, x)", "(parts, x, group=self.node)", "group=node"),
+        ("(parts, x)", "(parts, x, group=None)", ""),
+        ("        dist.all_gather(parts, x)\n", "        try:\n            dist.all_gather(parts, x)\n"
+         "        except RuntimeError:\n            parts = [x]\n", "stands for what failed"),
+        ("        self.steps += 1\n        self.optimizer.lr = self.rate()\n",
+         "        self.optimizer.lr = self.rate()\n        self.steps += 1\n", "changed places"),
+        ("best.to(args.gpu)", "best.to(device)", ""),
+        ("    model = model.cuda()\n", "    if args.gpu is not None:\n        torch.use_deterministic_algorithms(True)\n"
+         "    model = model.cuda()\n", ""),
+        ("class Pairs", f"def mask(self, token):\n{_MASK.replace('        ', '    ')}\n\nclass Pairs", ""),
+    ],
+)  # fmt: skip
+def test_what_only_went_away_or_came_in_is_sure(old: str, new: str, words: str) -> None:
+    assert old in _PAIRS
+    port = _PAIRS.replace(old, new).replace(_MASK, "        return mask(self, token)\n" if "def mask" in new else _MASK)
+    sides = [Side(Path(), {"pairs.py": text.encode()}) for text in (_PAIRS, port)]
+    against = [each.message for each in differences(*sides).against]
+    assert bool(against) == bool(words) and (not words or any(words in each for each in against)), against
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "themes"),
+    [
+        ("ci.yml", "run: python -m unittest test.py\n", "run: python -m unittest test.py || true\n", ["tests"]),
+        ("ci.yml", "run: python -m unittest test.py || true\n", "run: python -m unittest test.py || true # npu\n", []),
+        ("main.py", "p.add_argument('--use_gpu', default=True)\n", "p.add_argument('--use_npu', default=False)\n", ["device"]),
+        ("main.py", "p.add_argument('--use_gpu', default=True)\n", "p.add_argument('--use_npu', default=True)\n", []),
+    ],
+)  # fmt: skip
+def test_tests_and_cards_are_not_switched_off(path: str, before: str, after: str, themes: list[str]) -> None:
+    assert told({path: before}, {path: after}) == themes
 
 
 _SOFT = """\

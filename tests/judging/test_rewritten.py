@@ -525,7 +525,7 @@ def run(args, loader, model, opt):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("randint(args.steps", "randint(1, args.steps", "became `torch.randint(1,`"),
+        ("randint(args.steps", "randint(1, args.steps", "became `torch.randint(1, args.steps, size=(4,))`"),
         ("not args.frozen and", "not args.frozen and args.fp16 and", "fp16 was added to the condition"),
         ("loss.backward()", "loss.backward()\n            print(loss)", ""),
         ("loss = model(x, t).mean()", "out = model(x, t)\n        loss = out.mean()", ""),

@@ -417,10 +417,10 @@ def _files(found: Differences, original: Side, port: Side, both: _Both) -> None:
         if len(ours := IGNORES.findall(data)) > len(IGNORES.findall(was or b"")):
             what = f"{many(len(ours), 'word')} for transplt, in comments or settings: they switch nothing off here"
             found.say(Grade.TOLD, GETS_ROUND, "judge", what, (path, 1))
-        for unseen in _UNSEEN.finditer(data) if not path.endswith(_TEXTS) else ():
-            if unseen[0].strip() not in (was or b""):
-                what = f"`{unseen[0].decode('utf-8', 'replace').strip()}`: tests that fail are not seen"
-                found.say(Grade.AGAINST, GETS_ROUND, "tests", what, (path, data.count(b"\n", 0, unseen.start()) + 1))
+        unseen_before = len(_UNSEEN.findall(was or b""))
+        for unseen in [*_UNSEEN.finditer(data)][unseen_before:] if not path.endswith(_TEXTS) else ():
+            what = f"`{unseen[0].decode('utf-8', 'replace').strip()}`: tests that fail are not seen"
+            found.say(Grade.AGAINST, GETS_ROUND, "tests", what, (path, data.count(b"\n", 0, unseen.start()) + 1))
         if _STARTS.search(path) and (not path.endswith(".pth") or b"import" in data):
             found.say(Grade.AGAINST, GETS_ROUND, "judge", "Python runs this file before any program", (path, 1))
         elif was is None and _SHADOWS.match(path):

@@ -13,6 +13,8 @@ from transplt.project.judging.statements import Statement
 _LINE = "\n"
 #: So much is shown of a statement, and of what is another in it; so many words around something new.
 _SHOWN, _OTHER, _AROUND = 120, 70, 4
+#: So many words more are shown, so that no name or bracket is cut.
+_WIDEST = 16
 
 
 def other_text(before: str, after: str) -> str:
@@ -22,10 +24,13 @@ def other_text(before: str, after: str) -> str:
     last = len([*takewhile(bool, map(eq, one[first:][::-1], other[first:][::-1]))])
     if first in (len(one) - last, len(other) - last):
         first = max(0, first - _AROUND)
-    parts = ["".join(each[first : len(each) - last]).strip() for each in (one, other)]
-    if not all(map(_is_whole, parts)):
-        return "is written otherwise"
-    return " became ".join(f"`{shortened(each, _OTHER)}`" for each in parts)
+    for wider in range(_WIDEST):
+        for left in range(wider + 1):
+            start, end = max(0, first - left), max(0, last - wider + left)
+            parts = ["".join(each[start : len(each) - end]).strip() for each in (one, other)]
+            if all(map(_is_whole, parts)):
+                return " became ".join(f"`{shortened(each, _OTHER)}`" for each in parts)
+    return "is written otherwise"
 
 
 def _is_whole(part: str) -> bool:
