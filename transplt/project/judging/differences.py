@@ -92,6 +92,9 @@ class Differences:
 
     def sort(self) -> None:
         """Bring the findings into the order of the files."""
+        if self.drift:
+            self.open += (replace(each, level=Level.INFO) for each in self.against)
+            self.against.clear()
         for findings in (self.against, self.also):
             findings.sort(key=lambda each: (each.path, each.span.line, each.message))
         self.open.sort(key=lambda each: each.path)  # the gravest of a function stays first
@@ -237,12 +240,9 @@ def _options(found: Differences, both: _Both) -> None:
         if TESTS.search(path) or path in both.lost:
             continue
         one = gone.get((path, name))
-        if _OF_CARDS.search(neutral(name)):
-            off = [each for each, other, words in made if other == name and words.get("default") == "False"]
-            if one and one[1] == "True" and off and _ON_CARD.fullmatch(neutral(name)):
-                what, place = f"the default of --{name} was True and is False", (off[0].path, off[0].line)
-                found.say(Grade.AGAINST, TRAINS_OTHERWISE, "device", what, place, both.before(one[0]))
-        elif one:
+        if _OF_CARDS.search(name) and not (_ON_CARD.fullmatch(name) and one and one[1] == "True"):
+            continue  # one that is on is not turned off
+        if one:
             here = [(each, words.get("default", "")) for each, other, words in made if other == name]
             _option(found, both, name, one, [each for each in here if each[0].path in (path, *both.fresh)])
         elif not any(key[1] == name for key in gone):
@@ -252,12 +252,13 @@ def _options(found: Differences, both: _Both) -> None:
 def _option(found: Differences, both: _Both, name: str, gone: _Option, there: list[_Option]) -> None:
     """What became of an option, which is made `there` now."""
     each, default = gone
-    if not there:
+    on_card = _ON_CARD.fullmatch(name)
+    if not there and not on_card:
         what, place = f"the option --{name} is gone", both.place(each)
         found.say(Grade.AGAINST, TRAINS_OTHERWISE, "options", what, place, both.before(each))
-    elif all(_is_other(default, value) and other.place != each.place for other, value in there):
+    elif there and all(_is_other(default, value) and (on_card or other.place != each.place) for other, value in there):
         what, other = f"the default of --{name} was {default} and is {there[0][1]}", there[0][0]
-        theme = theme_of(name) or "options"
+        theme = "device" if on_card else theme_of(name) or "options"
         found.say(Grade.AGAINST, TRAINS_OTHERWISE, theme, what, (other.path, other.line), both.before(each))
 
 

@@ -140,8 +140,11 @@ class Reader:
                 return ("$", *((f"#{name} {number}",) for name, number in flags))
             case ast.Constant(value=value):
                 return NOTHING if _is_device(node) else of_constant(value)
-            case ast.Call():
-                return self._of_call(node)
+            case ast.Call(func=ast.Attribute(value=owner, attr="to"), args=[where]) if last_name(where) in self.devices:
+                return self._of(owner)
+            case ast.Call(func=function, args=args):
+                joins = ast.unparse(function) == "os.path.join"
+                return ("$join", *map(self._of, args)) if joins else self._of_call(node)
             case ast.Attribute(value=value, attr=name) if isinstance(value, (ast.Call, ast.BinOp)) or (
                 name in _TENSORS and not _OWNERS.fullmatch(last_name(value))
             ):
@@ -206,16 +209,12 @@ class Reader:
 
     def _of_call(self, node: ast.Call) -> Form:
         function, name = node.func, last_name(node.func)
-        if ast.unparse(function) == "os.path.join":
-            return ("$join", *map(self._of, node.args))
         off = [each for each in node.keywords if self.off.get(last_name(each.value), "1") not in _ONE]
         if self._is_silent(node) or any(each.arg == "enabled" for each in off):
             return NOTHING
         if name in self.words["handed on"] and node.args:
             return self._of(node.args[0])
         owner = function.value if isinstance(function, ast.Attribute) else None
-        if name == "to" and owner is not None and len(node.args) == 1 and last_name(node.args[0]) in self.devices:
-            return self._of(owner)
         given = [each for each in (*node.args, *node.keywords) if each not in off and not _is_device(each)]
         if name in self.own and name != "forward":
             given = [each.value if isinstance(each, ast.keyword) else each for each in given]

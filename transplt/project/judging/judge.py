@@ -162,15 +162,14 @@ def judge(
         told = {each.path for each in (*every, *found.also)} & {*sides[1].files}
         lines = {path: sides[1].files[path].splitlines() for path in told}
         meant = [each for each in every if each.code == TRAINS_OTHERWISE and each.api in allowed]
-        held = [each for each in every if each not in meant]
-        against = _checked([replace(each, level=Level.INFO) for each in held] if found.drift else held, lines)
+        against = _checked([each for each in every if each not in meant], lines)
         done.also = _checked([*(replace(each, level=Level.INFO) for each in meant), *found.also], lines)
         progress("looking for what is left of CUDA")
         copy = scratch / "checked"
         copy_to_check(sides[1], copy)
         left, kernels = _left(sides, copy, Options(isolated=True, torch_version=torch_version), progress)
         changed = _of(CHANGED, TRAINS_OTHERWISE, against, found.drift, "nothing that decides how it trains")
-        partly = " in what could be compared" * bool(found.drift or changed.mark is Mark.OPEN or found.open)
+        partly = " in what could be compared" * bool(found.open)
         hidden = _of(ROUND, GETS_ROUND, against, "", f"none found{partly}")
         done.parts = [left, changed, hidden, kernels]
         done.orders = orders_of([each for part in done.parts for each in part.findings], Sides(*sides, found))
@@ -222,15 +221,14 @@ def _of(title: str, code: str, against: Sequence[CheckedFinding], drift: str, we
 def _left(sides: tuple[Side, Side], copy: Path, options: Options, progress: Callable[[str], None]) -> tuple[Part, Part]:
     """What a check finds in the copy of a port that stops it or computes something else, and what the compiler says of
     its kernels. Settings, comments and baselines of the port say nothing here."""
-    port, before = sides[1], {line.strip() for data in sides[0].files.values() for line in data.splitlines()}
+    port, known = sides[1], b"\n".join(sides[0].files.values())
     result, kernels = _compiled(check_paths([copy], options), port, copy, progress)
     items, info = ([_in_port(each, copy) for each in found] for found in (result.items, result.info))
     redirects = any(_REDIRECTS in port.files[path] for path in port.python)
     aside: dict[str, list[CheckedFinding]] = defaultdict(list)
     for each in items:
         line = port.files[each.finding.path].splitlines()[each.finding.span.line - 1].strip()
-        known = "the original has it, too" * (each.finding.api.startswith("numpy") and line in before)
-        aside[_aside(each, redirects=redirects) or known].append(each)
+        aside[_aside(each, redirects=redirects, old=line in known)].append(each)
     kept = aside.pop("", [])
     blocks, lines = _stopping(kept, info)
     against = tuple(each for each in kept if id(each.finding) in blocks)
@@ -264,14 +262,16 @@ def _stopping(kept: list[CheckedFinding], info: list[CheckedFinding]) -> tuple[d
     return blocks, [f"{each.title} ({BLOCKS_TEXT[each.blocks]}, {each.first})" for each in wanted]
 
 
-def _aside(each: CheckedFinding, *, redirects: bool) -> str:
-    """Why an open finding does not speak against a port; empty where it may."""
+def _aside(each: CheckedFinding, *, redirects: bool, old: bool) -> str:
+    """Why an open finding does not speak against a port; empty where it may. `old`: the original has the line, too."""
     if each.finding.code.startswith(_OF_RELEASES) or "npu" in each.finding.api:
         return "about what is installed, not about the code"
     if each.finding.option:
         return "only with an option"
     if each.finding.api in read_table(TABLE)["harmless"]:
         return "without effect where there is no CUDA"
+    if old and each.finding.api.startswith("numpy"):
+        return "the original has it, too"
     if redirects and (each.finding.code == _CONFIG or (each.fix == "safe" and each.finding.code[3] in "123")):
         return "redirected by transfer_to_npu"
     return ""

@@ -73,16 +73,19 @@ def outdated(
         pairs.sort(key=lambda pair: pair[0].line)
         lines = [other.line for _, other in pairs]
         for one, other in pairs if lines != sorted(lines) else ():
-            sets = sets_of(other) if isinstance(other.node, (ast.Expr, ast.AugAssign)) else set()
-            sets |= {ast.unparse(other.node.target)} if isinstance(other.node, ast.AugAssign) else set()
+            sets = sets_of(other) if isinstance(other.node, (ast.Expr, ast.AugAssign)) else ()
             for before, after in pairs if sets else ():
                 turned = (before.line - one.line) * (after.line - other.line) < 0 and not _excludes(other, after)
-                reads = {each.id for each in after.inside() if isinstance(each, ast.Name)} - sets_of(after)
-                asked = (node.attr for node in after.inside() if isinstance(node, ast.Attribute))
-                methods = ((after.path, f"{after.scope.rpartition('.')[0]}.{name}") for name in asked)
-                reads |= {f"self.{name}" for method in methods for name in names.get(method, ())}
-                if turned and not reads.isdisjoint(sets):
+                if turned and not _read_in(after, names).isdisjoint(sets):
                     yield Otherwise(one, other, f"changed places with `{after.shown}`, which reads what it changes")
+
+
+def _read_in(each: Statement, names: Mapping[Scope, AbstractSet[str]]) -> set[str]:
+    """The variables that a statement reads, and the attributes that the methods of its class read for it."""
+    asked = (node.attr for node in each.inside() if isinstance(node, ast.Attribute))
+    methods = ((each.path, f"{each.scope.rpartition('.')[0]}.{name}") for name in asked)
+    reads = {node.id for node in each.inside() if isinstance(node, ast.Name)} - sets_of(each)
+    return reads | {f"self.{name}" for method in methods for name in names.get(method, ())}
 
 
 def _overtaken(step: _Step, later: list[_Step]) -> Iterator[Otherwise]:

@@ -217,7 +217,8 @@ def sets_of(each: Statement) -> set[str]:
     match each.node:
         case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
             stores = (node for node in each.inside() if isinstance(node, ast.Name))
-            return {node.id for node in stores if isinstance(node.ctx, ast.Store)}
+            added = {ast.unparse(each.node.target)} if isinstance(each.node, ast.AugAssign) else set()
+            return added | {node.id for node in stores if isinstance(node.ctx, ast.Store)}
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr))) if attr in _ADDS:
             return {name}
     return set()

@@ -81,6 +81,14 @@ class Around:
         return here and not (len(statement.text) > SHORT and (statement.path, statement.text) in self.texts)
 
 
+def _stands_in(each: Statement, body: list[ast.stmt], around: Around) -> tuple[Grade, str]:
+    """What a handler of errors puts in the place of what failed."""
+    made = next((ast.unparse(one) for one in body if isinstance(one, (ast.Assign, ast.Return))), "")
+    sure = made and each.guards[-1:] != (ASIDE,) and around.is_old(each) and not made.endswith("None")
+    what = "errors of this kind are caught" + f", and `{made}` stands for what failed" * bool(made)
+    return (_AGAINST if sure else _KNOWN), what
+
+
 def _hides_errors(each: Statement, around: Around) -> _Told:
     match each.node:
         case ast.ExceptHandler(type=kind, body=body):
@@ -89,11 +97,7 @@ def _hides_errors(each: Statement, around: Around) -> _Told:
                 if each.text.endswith(" silent") and each.guards[-1:] != (ASIDE,):
                     return _SILENT
                 if not any(isinstance(node, ast.Raise) for one in body for node in ast.walk(one)):
-                    made = next((ast.unparse(one) for one in body if isinstance(one, (ast.Assign, ast.Return))), "")
-                    sure = made and each.guards[-1:] != (ASIDE,) and around.is_old(each) and not made.endswith("None")
-                    kinds_said = ", ".join(ast.unparse(one) for one in kinds if one is not None) or "every error"
-                    what = f"{kinds_said} is caught{f', and `{made}` stands for what failed' * bool(made)}"
-                    return (_AGAINST if sure else _KNOWN), what
+                    return _stands_in(each, body, around)
         case ast.With() if re.search(r"suppress\((?:Base)?Exception|suppress\(RuntimeError", each.text):
             return _SILENT
     return None

@@ -272,24 +272,15 @@ class Unexplained:
         at all; `moved`: what is in functions that only the other one has, for the original and for the port."""
         pairs = [(each.before, each.after) for each in told if each.before and each.after]
         things = {id(after): one_thing(self.theirs.form(before), self.mine.form(after)) for before, after in pairs}
-        does = [
-            [operations(reading.form(each)) or each.text for each in side]
-            for reading, side in zip((self.theirs, self.mine), loose, strict=True)
-        ]
-        loose = [
-            [each for each, what in zip(side, does[at], strict=True) if does[0].count(what) != does[1].count(what)]
-            for at, side in enumerate(loose)
-        ]
+        loose = self._done_otherwise(loose)
         paired = {id(each) for pair in pairs for each in pair}
         ways = "".join("-+"[at] for at, side in enumerate(loose) if any(id(each) not in paired for each in side))
         names = self.theirs.names[home := self._homes.get(place, place)]
         gone = sum(each.place == home for each in loose[0])
         ways += "-+" * (gone >= _MUCH and 2 * gone > self.theirs.sizes[home])
         for each, form in zip(told, undecided(told, things, ways, names), strict=True):
-            helper = each.after is not None and each.after.place not in self._homes
-            there = moved[each.after is not None] if not (each.before and each.after) else ()
-            form = form or helper or not {*each.words, str(target(each.at)).rpartition(".")[2]}.isdisjoint(there)
-            sure = not form or not changed.isdisjoint((step_of(each.at), *each.words))
+            sure = not (form or self._may_have_moved(each, moved))
+            sure = sure or not changed.isdisjoint((step_of(each.at), *each.words))
             yield each if sure else replace(each, rewritten=place[1] or "the module")
 
     def _in_another_form(self, sides: tuple[Done, Done]) -> Iterator[Otherwise]:
@@ -304,6 +295,26 @@ class Unexplained:
             found += sorted(own, key=lambda each: (each.place in self._homes, -len(each.text)))[:1]
         if len(found) == len(does) and found[1].place not in self._homes:
             yield Otherwise(found[0], found[1], "written in another form")
+
+    def _may_have_moved(self, told: Otherwise, moved: tuple[set[str], set[str]]) -> bool:
+        """Whether something is in a function that only the port has, or went to or came from one of one program."""
+        if told.before and told.after:
+            return told.after.place not in self._homes
+        said = {*told.words, str(target(told.at)).rpartition(".")[2]}
+        helper = told.after is not None and told.after.place not in self._homes
+        return helper or not said.isdisjoint(moved[told.after is not None])
+
+    def _done_otherwise(self, loose: list[list[Statement]]) -> list[list[Statement]]:
+        """The statements of both programs without what both do as often: that moved."""
+        does = [
+            {id(each): frozenset(operations(reading.form(each)).items()) or each.text for each in side}
+            for reading, side in zip((self.theirs, self.mine), loose, strict=True)
+        ]
+        times = [Counter(side.values()) for side in does]
+        return [
+            [each for each in side if times[0][what[id(each)]] != times[1][what[id(each)]]]
+            for side, what in zip(loose, does, strict=True)
+        ]
 
     def _one_sided(self) -> set[str]:
         """What only went away, or only came in, and is nothing that other operations come to: random numbers that are
