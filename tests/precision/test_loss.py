@@ -75,7 +75,7 @@ def test_both_become_nan_at_the_same_step() -> None:
 def test_apart_for_good_is_later_than_the_first_divergence() -> None:
     ours = [v + (0.2 if n == 20 or n >= 120 else 0) for n, v in enumerate(DOWN)]
     _, said = judge(ours)
-    assert said.startswith("different: first divergence at step 21 (") and said.endswith("different for good from step 121 on")
+    assert said.startswith("different: first divergence at step 21 (") and said.endswith("; apart on average from step 121 to the end")
 
 
 UP = [v + max(0, n - 150) * 0.02 for n, v in enumerate(DOWN)]
@@ -245,6 +245,26 @@ def test_a_log_that_begins_later_is_numbered_as_it_is() -> None:
     later = "".join(f"step {number} loss {number + 1}\n" for number in range(1, 5))
     found = pair(zero, later)
     assert [(pair.a, pair.b) for pair in found.pairs] == [(2, 2), (3, 3), (4, 4), (5, 5)] and not found.remarks
+
+
+NOISY = [v * (1 + (0.004 if n < 9 else 0.02) * (-1 if n % 2 else 1)) for n, v in enumerate(DOWN[:40])]
+
+
+def test_noise_from_the_first_value_on() -> None:
+    """No value is equal, the first fifth is within the limit, and the others are not: each is said once, alike."""
+    found = pair(log(NOISY), log(DOWN[:40]))
+    result, fifth = judged(found, Limits()), first_fifth(found, Limits(), 0, 0)
+    text = loss_text(Answer(("a", "b"), found, result, fifth))
+    assert "many equal values" not in text and "another order of the data" in text
+    assert "part 1 of 5 fine" in text and "first fifth aligned, of the 40 steps compared" in text and "part 2 of 5 apart" in text
+    assert result.stays == result.first and "to the end" not in text.splitlines()[0]
+
+
+def test_three_values_of_which_two_are_no_numbers() -> None:
+    found = pair("loss 1\nloss nan\nloss nan\n", "loss 1\nloss 0.9\nloss 0.8\n")
+    text = loss_text(Answer(("a", "b"), found, judged(found, Limits()), first_fifth(found, Limits(), 0, 0)))
+    assert "3 values of `loss`, in the order of the logs; 1 before one side is nan or inf" in text
+    assert "drift" not in text and "first fifth" not in text
 
 
 def test_no_number_behind_the_first_divergence() -> None:

@@ -65,7 +65,7 @@ def _different(answer: Answer) -> str:
     if first is not None and first.number == 1:
         return f"different from the first value on: {values_at(first)}"
     if judged.stays is not None and first is not None:
-        again = "" if judged.stays == first else f", and different for good from {judged.stays.place} on"
+        again = "" if judged.stays == first else f"; apart on average from {judged.stays.place} to the end"
         return f"different: first divergence at {values_at(first)}{again}"
     where = f"; first divergence at {values_at(first)}" if first is not None else ""
     return f"different: {_mean(whole)}{where}"
@@ -92,9 +92,12 @@ def advice(answer: Answer) -> list[str]:
         )
     elif first is not None and first.number <= max(3, len(pairs) // 50):
         hints.append("they differ after few updates: check the backward pass, the optimizer and the learning rate")
-    elif first is not None:
+    elif first is not None and judged.equal_before:
         hints.append("they differ after many equal values: rounding errors that add up, an overflow, or different "
                      "data from there on")
+    elif first is not None:
+        hints.append("the values before the first divergence are close but not equal: another order of the data, other "
+                     "seeds or random numbers (dropout, augmentation); make both runs deterministic first")
     if rises(pair.a for pair in pairs) and not rises(pair.b for pair in pairs):
         hints.append(
             "A rises again after its lowest and B does not: compare the learning rates of both step by step (schedule, "
@@ -115,11 +118,11 @@ def loss_text(answer: Answer) -> str:
     rows = [
         ("A", f"{a}: {many(found.counts[0], 'value')}"),
         ("B", f"{b}: {many(found.counts[1], 'value')}"),
-        ("compared", f"{many(len(found.pairs), 'value')} of {names}, {extent}"),
+        ("compared", f"{many(len(found.pairs), 'value')} of {names}, {extent}{_until_odd(judged)}"),
         ("limits", f"mean |A - B| up to {figure(limits.absolute)}, or up to {share(limits.share)} of the loss of B"),
     ]  # fmt: skip
     rows += [(f"part {n} of {len(judged.parts)}", _part(part, answer)) for n, part in enumerate(judged.parts, 1)]
-    if judged.parts:
+    if len(judged.parts) > 1:
         rows.append(("drift", drift(judged)))
     if answer.fifth is not None:
         rows.append(("first fifth", fifth_text(answer.fifth)))
@@ -127,6 +130,11 @@ def loss_text(answer: Answer) -> str:
     rows += [("note", remark) for remark in remarks(answer)]
     lines += [f"  {label:<12}{visible(text)}" for label, text in rows]
     return "\n".join(lines) + "\n"
+
+
+def _until_odd(judged: Judged) -> str:
+    """How many values come before one side is no number."""
+    return "" if judged.not_finite is None else f"; {judged.not_finite.number - 1} before one side is nan or inf"
 
 
 def remarks(answer: Answer) -> list[str]:
@@ -151,7 +159,7 @@ def drift(judged: Judged) -> str:
     side = ""
     if judged.above >= _ONE_SIDE or (judged.above <= 1 - _ONE_SIDE and judged.beyond):
         side = f"; A is {'above' if judged.above >= _ONE_SIDE else 'below'} B almost everywhere"
-    if len(judged.parts) < 2 or judged.whole.mean == 0:
+    if judged.whole.mean == 0:
         return "none" + side
     if last.share > 2 * first.share and not judged.limits.holds(last.mean, last.loss):
         how = "grows"
@@ -172,7 +180,7 @@ def fifth_text(fifth: FirstFifth) -> str:
     if fifth.reached < fifth.end:
         return f"{state} so far, up to {fifth.unit} {figure(fifth.reached)}; it ends at {figure(fifth.end)} of {whole}"
     return f"{state}: up to {fifth.unit} {figure(fifth.end)} of {whole}" + (
-        "; next the accuracy at the end" if fifth.aligned else "; make it agree before training on"
+        "; now compare the accuracy at the end of training" if fifth.aligned else "; make it agree before training on"
     )
 
 
@@ -206,7 +214,7 @@ def loss_json(answer: Answer) -> dict[str, Any]:
         "apart_for_good": _place(judged.stays),
         "not_finite": _place(judged.not_finite),
         "ratio": judged.ratio,
-        "drift": drift(judged) if judged.parts else None,
+        "drift": drift(judged) if len(judged.parts) > 1 else None,
         "parts": [
             {"first": _place(part.first), "last": _place(part.last), "mean_difference": _number(part.mean),
              "mean_share": _number(part.share), "fine": judged.limits.holds(part.mean, part.loss)}

@@ -50,7 +50,7 @@ class Stretch:
 @dataclass(slots=True)
 class Judged:
     """`same`, and what speaks for or against it. `first` is the first pair beyond both limits, `stays` the one from
-    which on they are apart for good; `parts` are fifths of what was compared; `ratio` a constant between the curves."""
+    which on they are apart on average; `equal_before`: what lies before `first` is as good as equal; `parts` are fifths of what was compared; `ratio` a constant between the curves."""
 
     same: bool
     limits: Limits
@@ -62,6 +62,7 @@ class Judged:
     not_finite: Pair | None = None
     both_not_finite: int = 0
     ratio: float | None = None
+    equal_before: bool = False
     above: float = 0.0
     reasons: list[str] = field(default_factory=list)
 
@@ -93,7 +94,10 @@ def judged(found: Paired, limits: Limits) -> Judged:
     result.first = min([*outside[:1], *odd[:1]], key=lambda pair: pair.number, default=None)
     result.not_finite = odd[0] if odd else None
     result.both_not_finite = len(pairs) - len(finite) - len(odd)
-    result.stays = None if same else _apart_for_good(finite, limits)
+    result.stays = None if same else _apart_to_the_end(finite, limits)
+    before = [pair for pair in finite if result.first is not None and pair.number < result.first.number]
+    tenth = Limits(limits.absolute, limits.share / 10)
+    result.equal_before = bool(before) and not any(_beyond(pair, tenth) for pair in before)
     result.above = sum(pair.a > pair.b for pair in finite) / len(finite) if finite else 0.0
     result.ratio = _constant(finite, limits)
     return result
@@ -105,11 +109,14 @@ def first_fifth(found: Paired, limits: Limits, epochs: int, steps: int) -> First
     if not pairs:
         return None
     unit, at, whole = _numbered(pairs, epochs, steps)
+    planned = unit == "epoch" or (unit == "step" and steps > 0)
+    if not planned and len(pairs) < _PARTS:
+        return None
     end = whole * FIFTH
     within = [pair for pair, place in zip(pairs, at, strict=True) if place <= end] or pairs[:1]
-    aligned = all(limits.holds(part.mean, part.loss) for part in _parts(within))
+    number = max(1, round(_PARTS * len(within) / len(pairs)))  # as long as those of the whole: one verdict for both
+    aligned = all(limits.holds(part.mean, part.loss) for part in _parts(within, number))
     odd = any(not _alike(pair) for pair in found.pairs if pair.number <= within[-1].number)
-    planned = unit == "epoch" or (unit == "step" and steps > 0)
     return FirstFifth(unit, whole, end, planned, max(at), aligned and not odd, len(within))
 
 
@@ -142,23 +149,26 @@ def _stretch(pairs: Sequence[Pair]) -> Stretch:
     return Stretch(pairs[0], pairs[-1], mean, math.fsum(abs(pair.b) / number for pair in pairs))
 
 
-def _parts(pairs: Sequence[Pair]) -> list[Stretch]:
-    number = min(_PARTS, len(pairs))
+def _parts(pairs: Sequence[Pair], number: int = _PARTS) -> list[Stretch]:
+    number = min(number, len(pairs))
     ends = [len(pairs) * part // number for part in range(number + 1)] if number else []
     return [_stretch(pairs[begin:end]) for begin, end in itertools.pairwise(ends)]
 
 
-def _apart_for_good(pairs: Sequence[Pair], limits: Limits) -> Pair | None:
-    """The first pair of the last stretches that are all beyond the limits; None where the end is within them."""
-    size = min(20, max(1, len(pairs) // 20))
-    begin = None
-    for end in range(len(pairs), 0, -size):
-        part = _stretch(pairs[max(0, end - size) : end])
-        if limits.holds(part.mean, part.loss):
-            break
-        begin = max(0, end - size)
-    if begin is None:
+def _apart_to_the_end(pairs: Sequence[Pair], limits: Limits) -> Pair | None:
+    """The first pair of the last stretches that are all beyond the limits, short ones or fifths, whichever begin
+    earlier; None where the end is within them.
+    """
+    begins = []
+    for size in (min(20, max(1, len(pairs) // 20)), max(1, len(pairs) // _PARTS)):
+        for end in range(len(pairs), 0, -size):
+            part = _stretch(pairs[max(0, end - size) : end])
+            if limits.holds(part.mean, part.loss):
+                break
+            begins.append(max(0, end - size))
+    if not begins:
         return None
+    begin = min(begins)
     return next((pair for pair in pairs[begin:] if _beyond(pair, limits)), pairs[begin])
 
 
