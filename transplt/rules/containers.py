@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from transplt.base.settings import Settings, TorchTarget
-from transplt.rules.releases import release_of
+from transplt.rules.releases import index_option, release_of
 from transplt.rules.tables import read_table
 
 _table = partial(read_table, "support/containers.json")
@@ -46,6 +46,7 @@ def image_text(
     row, roots = release_of(target.version), {each.partition(".")[0] for each in imported if "pytorch" in name.lower()}
     family = (("torchvision", row.torchvision), ("torchaudio", row.torchaudio))
     beside = "".join(f" {each}=={version}" for each, version in family if each in roots and version)
+    text = text.replace("{index}", index_option(row.x86_64))
     return text.replace("=={torch_npu}", f"{f'=={target.torch_npu}' if target.torch_npu else ''}{beside}")
 
 

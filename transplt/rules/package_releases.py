@@ -13,7 +13,7 @@ from typing import Any
 
 from transplt.base.disk.cache_folder import Cache, NoCache
 from transplt.base.text.requirement import normalised
-from transplt.rules.releases import CPU_INDEX, release_of
+from transplt.rules.releases import index_option, release_of
 from transplt.rules.tables import read_table
 
 TABLE = "support/package_releases.json"
@@ -148,8 +148,7 @@ class Together:
 
         Source: vllm-project/vllm-ascend, docs/source/installation.md (2026).
         """
-        torch = release_of(".".join(self.torch.split(".")[:2]))
-        where = f" --extra-index-url {CPU_INDEX}" if torch.x86_64 else ""
+        where = index_option(release_of(".".join(self.torch.split(".")[:2])).x86_64)
         before = [f"{name}=={version}" for name, version in self.others if name == "vllm" and version]
         rest = [each for each in self.others if each[0] != "vllm"]
         pins = [("torch", self.torch), ("torch-npu", self.torch_npu), *rest, (self.package, self.version)]

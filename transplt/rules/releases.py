@@ -52,6 +52,11 @@ def release_of(version: str) -> Release:
     return Release(**{key: str(row.get(key) or "") for key in Release.__dataclass_fields__})
 
 
+def index_option(x86_64: str) -> str:
+    """What a command of pip needs so that torch-npu finds its torch on x86_64 too, a blank in front; empty for none."""
+    return f" --extra-index-url {CPU_INDEX}" if x86_64 else ""
+
+
 def of_a_library(settings: Settings) -> str:
     """The versions of torch-npu in an extra: the package stays open to every torch that it admits, and each torch-npu
     asks for the one that it is for (its metadata).

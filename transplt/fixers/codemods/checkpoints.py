@@ -92,10 +92,11 @@ def _is_foreign(work: Work, path: ast.expr) -> bool:
 
 
 def _may_be_published(work: Work, path: ast.expr) -> bool:
-    """True for a parameter of `load_pretrained(path)`, and of what such a function of the file calls; for what the file
-    loads to the CPU as well, as where there is no card: somebody has files of a GPU in mind.
+    """True for a parameter of `load_pretrained(path)`, and of what such a function of the file calls; under
+    `if pretrained:`; for what the file loads to the CPU as well, as where there is no card: somebody has files of a GPU
+    in mind.
     """
-    if ast.unparse(path) in work.once(_placed):
+    if ast.unparse(path) in work.once(_placed) or _asked_for_published(path):
         return True
     function = enclosing_function(path)
     if function is None or not isinstance(path, ast.Name):
@@ -105,6 +106,18 @@ def _may_be_published(work: Work, path: ast.expr) -> bool:
         return False
     callers = (enclosing_function(each) for each in work.scan.calls_by_last_name((function.name,)))
     return any(each is not None and _LOADER.search(each.name) for each in (function, *callers))
+
+
+def _asked_for_published(node: ast.AST) -> bool:
+    """True for what runs only where weights of somebody else are asked for."""
+    inside = node
+    while (above := parent(inside)) is not None:
+        match above:
+            case ast.If(test=ast.Name() | ast.Attribute() as test, body=body) if inside in body:
+                if _LOADER.search(last_name(test)):
+                    return True
+        inside = above
+    return False
 
 
 def _placed(work: Work) -> set[str]:

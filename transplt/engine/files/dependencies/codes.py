@@ -30,6 +30,11 @@ def added_help(releases: Releases) -> str:
     return f"its wheels for x86_64 need torch {releases.x86_64}, which is on {CPU_INDEX} and not on PyPI"
 
 
+def why_an_index(releases: Releases) -> str:
+    """Why pip needs another index than PyPI, where it does."""
+    return f"on x86_64, torch-npu {releases.torch_npu} needs torch {releases.x86_64}, which is not on PyPI"
+
+
 def of_older_python(requirement: Requirement, text: str, releases: Releases) -> Note:
     """A finding for a wheel of a Python that the new torch has none for; it stays."""
     python = python_of_wheel(requirement, text)

@@ -23,6 +23,7 @@ from transplt.engine.files.dependencies.codes import (
     not_added,
     of_older_python,
     shifted,
+    why_an_index,
     without_python,
 )
 from transplt.engine.files.dependencies.indexes import has_cpu_index, index_changes, names_cuda_index
@@ -42,7 +43,7 @@ from transplt.engine.files.dependencies.versions import (
 from transplt.engine.files.document import Document
 from transplt.engine.files.install_commands import InstallCommand, install_commands
 from transplt.engine.files.requirements import LARGEST
-from transplt.rules.releases import CPU_INDEX, fits
+from transplt.rules.releases import fits, index_option
 
 #: What a CI service runs: mostly on hosts with neither GPU nor NPU.
 _SERVICES = re.compile(r"(?:^|/)(?:\.(?:github|circleci|buildkite)/|(?:\.gitlab-ci|\.travis|azure-pipelines)[^/]*$)")
@@ -154,8 +155,7 @@ def _added(text: str, command: InstallCommand, torch: Requirement, releases: Rel
     pip = command.installer.startswith("pip") and command.installer != "pipenv"
     if pip and releases.x86_64 and not has_cpu_index(command_text) and not names_cuda_index(command_text):
         at = max(_behind(text, each) for each in command.requirements)
-        why = f"on x86_64, torch-npu {releases.torch_npu} needs torch {releases.x86_64}, which is not on PyPI"
-        yield Edit((at, at), INDEX, why, f" --extra-index-url {CPU_INDEX}", api="torch")
+        yield Edit((at, at), INDEX, why_an_index(releases), index_option(releases.x86_64), api="torch")
 
 
 def _of_conda(text: str, command: InstallCommand, releases: Releases) -> Finds:
@@ -171,7 +171,7 @@ def _of_conda(text: str, command: InstallCommand, releases: Releases) -> Finds:
         yield from _without_cuda(text, command)
         return
     new = ["pip", "install", *releases.pins({name for name, _ in packages})]
-    new += ["--extra-index-url", CPU_INDEX] if releases.x86_64 else []
+    new += index_option(releases.x86_64).split()
     if command.verb != "install" or not _is_torch_alone(text, command):
         yield Note(
             torch.whole, NOT_ADDED, Level.MANUAL, "conda has no torch-npu: torch and torch-npu come from pip",

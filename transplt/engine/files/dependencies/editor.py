@@ -28,6 +28,7 @@ from transplt.engine.files.dependencies.codes import (
     not_added,
     of_older_pin,
     of_older_python,
+    why_an_index,
 )
 from transplt.engine.files.dependencies.indexes import (
     elsewhere_indexes,
@@ -65,7 +66,7 @@ from transplt.engine.files.requirements import LARGEST, advice_on_lock
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.replaced_packages import is_taken_over
 from transplt.rules.companions import asked_by_torch, beside_newer, older_pins, older_than, without_pkg_resources
-from transplt.rules.releases import CPU_INDEX, fits, wheels_for
+from transplt.rules.releases import CPU_INDEX, fits, index_option, wheels_for
 from transplt.rules.taken_over import Package, packages
 
 _OF_TORCH = re.compile(r"torch|nvidia|cuda", re.I)
@@ -330,8 +331,7 @@ def _index_for(document: Document, text: str, torch: Requirement, releases: Rele
 
     A requirements.txt may be read by setuptools, which takes no options: only one that has some gets another.
     """
-    why = f"on x86_64, torch-npu {releases.torch_npu} needs torch {releases.x86_64}, which is not on PyPI"
-    option = f"--extra-index-url {CPU_INDEX}"
+    why, option = why_an_index(releases), index_option(releases.x86_64).lstrip()
     if torch.section == PIP or (not torch.section and re.search(r"^[ \t]*-", text, re.M)):
         ((start, end, new),) = beside_line(text, torch, option)
         yield Edit((start, end), INDEX, why, new, api="torch")
