@@ -17,6 +17,9 @@ MODEL = "import torch\nmodel = torch.nn.Linear(2, 2).cuda()\n"
 SETUP = "from setuptools import setup\nsetup(install_requires=['torch'])\n"
 
 
+TRAINS = f"{MODEL}model(torch.ones(2).cuda()).sum().backward()\n"
+
+
 def found(folder: Path, files: dict[str, str]) -> list[tuple[str, str]]:
     return [(each.path, each.level.value) for each in findings(folder, files) if each.code == "NPU844"]
 
@@ -72,6 +75,14 @@ def test_what_asks_for_torch_npu(tmp_path: Path, files: dict[str, str], expected
 def test_what_a_package_without_torch_npu_stops(tmp_path: Path, files: dict[str, str], blocks: str) -> None:
     actions = actions_of(findings(tmp_path, {"setup.py": SETUP, **files}))
     assert [each.blocks for each in actions if each.codes == ("NPU844",) and each.first.startswith("setup")] == [blocks]
+
+
+@pytest.mark.parametrize(("files", "aside"), [({"requirements.txt": "./lib/.\n"}, False), ({"setup.py": SETUP}, True)])
+def test_a_part_of_the_project_that_alone_requires_torch(tmp_path: Path, files: dict[str, str], aside: bool) -> None:
+    """No training script reaches a setup.py in a folder; pip does."""
+    actions = actions_of(findings(tmp_path, {"train.py": TRAINS, "lib/setup.py": SETUP, **files}))
+    of_torch = [each for action in actions for each in action.findings if each.code == "NPU844"]
+    assert {each.aside for each in of_torch if each.path == "lib/setup.py"} == {aside}
 
 
 @pytest.mark.parametrize(

@@ -52,11 +52,12 @@ def of_the_whole(
 
 def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, analysed: bool) -> list[tuple[Finding, ...]]:
     """The findings of files, those of torch and torch-npu as requirements as their project makes of them: where a list
-    of packages asks for torch-npu (`added`), a setup.py that does not stops nothing; where none does, or will, the
+    of packages asks for torch-npu (`added`), a setup.py that does not stops nothing, and what alone names torch is needed, whoever reaches its file; where none does, or will, the
     README's command that installs torch is the only one; where nothing asks for a card, as those of an analysis tell,
     all may stay as they are.
     """
-    listed = added or any(each.code == _NOT_ADDED for findings in files for each in findings)
+    missing = [each for findings in files for each in findings if each.code == _NOT_ADDED]
+    listed, alone = added or bool(missing), all(each.aside for each in missing)
     without_card = analysed and all(
         _OF_ANY_DEVICE.fullmatch(each.code) and not (each.applied and not each.code.startswith(_OF_REQUIREMENTS))
         for findings in files
@@ -70,7 +71,9 @@ def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, analysed: b
             return replace(finding, level=Level.INFO, effort=None, message=message)
         if finding.code == _COMMAND and finding.api == "torch" and not (listed or without_card or "/" in finding.path):
             return replace(finding, blocks="import")
-        return replace(finding, blocks="tidy") if added and asks and finding.path.endswith("setup.py") else finding
+        if not (asks and finding.path.endswith("setup.py")):
+            return finding
+        return replace(finding, blocks="tidy") if added else replace(finding, aside=False, late="") if alone else finding
 
     found = [tuple(map(settled, findings)) for findings in files]
     if not any(each.code == _NATIVE and each.open for findings in found for each in findings):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from transplt.base.finding import Effort, Finding
@@ -28,6 +29,17 @@ _HEADINGS = {
     "aside": marked("not used by training: tests, tools and old code"),
     "contained": marked("only in containers and jobs: what starts the program there, not the program itself"),
 }
+
+
+def written_by(findings: Collection[Finding]) -> tuple[str, bool]:
+    """The adaptors that write what findings ask for (`timm`, `a,b`), empty where a person has to write some of it; and
+    whether sources and builds of compiled kernels are left then, which nothing needs any more.
+    """
+    names = {each.adaptor for each in findings}
+    if "" not in names:
+        return ",".join(sorted(names)), False
+    calling = {each.adaptor for each in findings if each.path.endswith(".py") and not each.path.endswith("setup.py")}
+    return ("kernels", True) if calling == {"kernels"} else ("", False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from functools import reduce
 
 from transplt.base.finding import Effort, Finding
 from transplt.base.language import Sentence, marked
-from transplt.engine.actions.action import Action, Place
+from transplt.engine.actions.action import Action, Place, written_by
 from transplt.engine.actions.effort import HOURS
 from transplt.engine.actions.groups import EXTRA, IMAGE, OFFERED, PACKAGES, WRAPPED, Group, Groups, aside
 from transplt.engine.actions.joining import MOST, at_most, level_of
@@ -288,13 +288,15 @@ def _how(draft: _Draft) -> str:
     names = sorted({finding.adaptor for finding in findings if finding.adaptor})
     if not names:
         return _by_hand(draft)
-    count = sum(bool(finding.adaptor) for finding in findings)
     how = _by_hand(draft)
     given = {"names": ",".join(names), "how": how.removeprefix("instead: ") if how.startswith("instead: ") else how}
-    if count == len(findings):
-        return Sentence("`--adapt {names}` writes it. By hand: {how}", **given)
+    written, sources = written_by(findings)
+    if written:
+        slower = marked("`--adapt {names}` writes what is called with operators of PyTorch, which are slower; then only "
+                        "the sources are left to delete. By hand: {how}")  # fmt: skip
+        return Sentence(slower if sources else marked("`--adapt {names}` writes it. By hand: {how}"), **given)
     text = marked("`--adapt {names}` writes {count} of {total} places. By hand: {how}")
-    return Sentence(text, count=count, total=len(findings), **given)
+    return Sentence(text, count=sum(bool(each.adaptor) for each in findings), total=len(findings), **given)
 
 
 def _by_hand(draft: _Draft) -> str:

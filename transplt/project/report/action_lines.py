@@ -9,7 +9,7 @@ from transplt.base.errors import shown
 from transplt.base.finding import Finding
 from transplt.base.language import gettext, marked, ngettext, translated
 from transplt.base.render.cell import visible
-from transplt.engine.actions.action import Action, Place
+from transplt.engine.actions.action import Action, Place, written_by
 from transplt.engine.actions.actions import separate, total_hours
 from transplt.engine.actions.groups import aside
 from transplt.project.report.wrapped import wrapped
@@ -134,8 +134,10 @@ def _counted(action: Action) -> Sequence[Finding]:
 
 def _written(action: Action) -> list[str]:
     """That an adaptor writes what is missing, where one does."""
-    names = sorted({finding.adaptor for finding in action.findings})
-    return [gettext("`--adapt {names}` writes it", names=",".join(names))] if names and "" not in names else []
+    names, sources = written_by(action.findings)
+    if sources:
+        return [gettext("`--adapt {names}` writes what is called, slower: then delete the sources", names=names)]
+    return [gettext("`--adapt {names}` writes it", names=names)] if names else []
 
 
 def place_text(place: Place) -> str:
