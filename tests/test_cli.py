@@ -60,7 +60,7 @@ def test_the_portable_style_names_the_module_that_it_wrote(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, _, err = call(monkeypatch, capsys, "-i", project, "--style", "portable")
-    assert "(2 edits for device.py, 1 device)" in err and "npu_port" not in err
+    assert "(1 edit for device.py, 1 device)" in err and "npu_port" not in err
 
 
 def test_what_is_left_makes_exit_code_1(

@@ -113,14 +113,16 @@ def _spelled_out(releases: tuple[str, ...]) -> tuple[str, ...]:
 
 #: What is to be done about such a pin.
 NEWER = marked(
-    "require a newer release, then test the project. Or choose an older torch (--torch-version) whose Python has a "
-    "wheel of this release"
+    "require a newer release, then test the project. An older torch (--torch-version) helps only where its Python has a "
+    "wheel of the pinned release"
 )
 
 
 def no_wheel(pin: Requirement, torch: str, python: str) -> str:
     """What is said of a pin that there is no wheel of for the Pythons of a torch, of which `python` is the oldest."""
-    return f"{pin.name}{pin.specifier}: no wheel for Python {python} or newer, which torch {torch} needs"
+    first = first_wheel(normalised(pin.name), python)
+    since = f"; {first} is the first release with one" if first else ""
+    return f"{pin.name}{pin.specifier}: no wheel for Python {python} or newer, which torch {torch} needs{since}"
 
 
 def older_pins(requirements: Iterable[Requirement], pythons: tuple[str, ...]) -> list[Requirement]:

@@ -23,7 +23,7 @@ _HEADINGS = {
     "import": marked("stops at import: the program cannot be installed, or does not start"),
     "first step": marked("stops at the first step: the program starts, but fails when it first computes"),
     "numbers": marked("computes wrong numbers: the program runs, but its results are not those of the original"),
-    "later": marked("stops later: after the first training step, or only with some options"),
+    "later": marked("stops later: after the first training step, with some options, or in scripts that do not train"),
     "slow": marked("runs slower: the program is correct, but not as fast as it could be"),
     "tidy": marked("cosmetic: the program runs the same without this"),
     "aside": marked("not used by training: tests, tools and old code"),

@@ -134,8 +134,8 @@ class RunResult:
 
     @property
     def own_edits(self) -> list[Finding]:
-        """The edits that count: not those that are the text of a file which a line of the summary names as added."""
-        added = {record.path for record in self.helpers if self.settings.style != "portable"}
+        """The edits that count: not those that are the text of a new file, which the summary names in its own line."""
+        added = {record.path for record in self.helpers}
         return [finding for finding in self.edits if finding.path not in added]
 
     @property

@@ -107,7 +107,7 @@ def _converted(result: RunResult) -> Iterator[str]:
     modules = (*written, *(record for record in result.files if record.completed))
     module = ", ".join(dict.fromkeys(posixpath.basename(record.path) for record in modules))
     of_it = module and result.settings.style == "portable"
-    added = {"" if of_it else record.path for record in result.helpers}  # told by a line of their own
+    added = {record.path for record in result.helpers}  # told by a line of their own
     edits = result.own_edits
     files, looked = ([each for each in records if each.path not in added] for records in (result.changed, result.files))
     unsafe = sum(finding.level is Level.UNSAFE for finding in edits)

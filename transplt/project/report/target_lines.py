@@ -18,8 +18,8 @@ def target_lines(target: TorchTarget, verbose: int | bool = False) -> Iterator[s
         yield gettext("torch {version} with the torch_npu of the same version: {why}", **values)
     if target.changes and not verbose:
         yield ngettext(
-            "{count} change in PyTorch since the oldest version that the project allows may matter; -v lists it",
-            "{count} changes in PyTorch since the oldest version that the project allows may matter; -v lists them",
+            "{count} release of PyTorch newer than the project's oldest changed something that may matter; -v lists it",
+            "{count} releases of PyTorch newer than the project's oldest changed things that may matter; -v lists them",
             len(target.changes),
         )
 
