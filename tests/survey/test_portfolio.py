@@ -98,7 +98,7 @@ def test_what_the_terminal_says() -> None:
         "3 places are left in all files: about 4 hours of work",
         "  no known blocker at import or at the first step: 1 of 2 repositories",
         "  packages, kernels and APIs that stop programs at import or at the first step",
-        "  (repositories with no other entry of this list / with others of it; blockers in own files are not counted):",
+        "  (repositories with no other entry of this list / with others; blockers in own files are not counted):",
         "      1 / 0   x",
         "  converted  work left          repository: what to do first",
         "        50%  about 1 hour       a: Replace x: no NPU support (a.py:1)",

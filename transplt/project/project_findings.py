@@ -52,9 +52,9 @@ def of_the_whole(
 
 def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, analysed: bool) -> list[tuple[Finding, ...]]:
     """The findings of files, those of torch and torch-npu as requirements as their project makes of them: where a list
-    of packages asks for torch-npu (`added`), a setup.py that does not stops nothing, and what alone names torch is needed, whoever reaches its file; where none does, or will, the
-    README's command that installs torch is the only one; where nothing asks for a card, as those of an analysis tell,
-    all may stay as they are.
+    of packages asks for torch-npu (`added`), a setup.py that does not stops nothing, and one that alone names torch is
+    needed, whoever reaches its file; where none does, or will, the README's command that installs torch is the only
+    one; where nothing asks for a card, as those of an analysis tell, all may stay as they are.
     """
     missing = [each for findings in files for each in findings if each.code == _NOT_ADDED]
     listed, alone = added or bool(missing), all(each.aside for each in missing)
@@ -73,7 +73,9 @@ def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, analysed: b
             return replace(finding, blocks="import")
         if not (asks and finding.path.endswith("setup.py")):
             return finding
-        return replace(finding, blocks="tidy") if added else replace(finding, aside=False, late="") if alone else finding
+        if alone and not added:
+            return replace(finding, aside=False, late="")
+        return replace(finding, blocks="tidy") if added else finding
 
     found = [tuple(map(settled, findings)) for findings in files]
     if not any(each.code == _NATIVE and each.open for findings in found for each in findings):

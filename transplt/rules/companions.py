@@ -113,8 +113,8 @@ def _spelled_out(releases: tuple[str, ...]) -> tuple[str, ...]:
 
 #: What is to be done about such a pin.
 NEWER = marked(
-    "require a newer release, then test the project. An older torch (--torch-version) helps only where its Python has a "
-    "wheel of the pinned release"
+    "require a newer release, then test the project. An older torch (--torch-version) helps only where its Python has "
+    "a wheel of the pinned release"
 )
 
 

@@ -292,8 +292,8 @@ def _how(draft: _Draft) -> str:
     given = {"names": ",".join(names), "how": how.removeprefix("instead: ") if how.startswith("instead: ") else how}
     written, sources = written_by(findings)
     if written:
-        slower = marked("`--adapt {names}` writes what is called with operators of PyTorch, which are slower; then only "
-                        "the sources are left to delete. By hand: {how}")  # fmt: skip
+        slower = marked("`--adapt {names}` writes what is called with operators of PyTorch, which are slower; then the "
+                        "sources are left to delete. By hand: {how}")  # fmt: skip
         return Sentence(slower if sources else marked("`--adapt {names}` writes it. By hand: {how}"), **given)
     text = marked("`--adapt {names}` writes {count} of {total} places. By hand: {how}")
     return Sentence(text, count=sum(bool(each.adaptor) for each in findings), total=len(findings), **given)

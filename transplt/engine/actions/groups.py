@@ -232,7 +232,8 @@ class Groups:
         with_it = finding.path in self._images and finding.code in _WITH_THE_IMAGE
         if with_it or (self._images and _OF_A_DRIVER.search(finding.path)):
             page = _page(IMAGE)
-            return Group(Sentence(page.action), IMAGE, "", _blocks(finding, page))
+            of_style = self._substitution(replace(finding, code=IMAGE))
+            return of_style or Group(Sentence(page.action), IMAGE, "", _blocks(finding, page))
         if finding.code == LEADS and (needed := finding.detail("needs")) and _first_word(needed) in self._placed:
             page = _page(_OWN_DEVICE)
             return Group(Sentence(page.action), _OWN_DEVICE, "", _blocks(finding, page))

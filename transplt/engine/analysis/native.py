@@ -58,5 +58,6 @@ def _finding(
     span = Span(line, 1, line, 1, at, at)
     known = kernels_among(called)
     help_text = "; ".join(replacement(row) for row in known) or (_HELP if _OF_CUDA.search(data) else _PLAIN)
-    details += tuple(("instead", text) for row in known if (text := instead_of(row)))
+    named = ({**row, "name": next((each for each in called if each in row["operators"]), row["name"])} for row in known)
+    details += tuple(("instead", text) for row in named if (text := instead_of(row)))
     return Finding(path, span, CODE, Level.INFO, message, name, help=help_text, details=details)

@@ -18,6 +18,8 @@ _HASH_SUFFIXES = (".cmake", ".mk", ".ninja", ".bazel", ".bzl", ".pyx", ".pxd")
 _HOST_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl")
 #: Comments of C and what may hold their signs: texts and characters.
 _PIECE = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.DOTALL)
+#: The guard of a header, behind comments alone.
+_GUARD = re.compile(rb"(?:\s|//[^\n]*\n|/\*.*?\*/)*#[ \t]*ifndef[ \t]+(\w+)\s+#[ \t]*define[ \t]+\1\b", re.DOTALL)
 #: A name of the project's own: in small letters, and neither called nor a space of names, a header or a template.
 _OWN = re.compile(rb"(?<![\w./])(?!is_cuda\b)[a-z0-9_]*cuda[a-z0-9_]*\b(?![ \t]*(?:\(|::|<|\.h|/))")
 #: What gives Python the kernels of sources beside it.
@@ -48,6 +50,15 @@ def block_comments(data: bytes) -> list[tuple[int, int]]:
     return [match.span() for match in _PIECE.finditer(data) if match.group().startswith(b"/*")]
 
 
+def spoken_places(data: bytes) -> list[tuple[int, int]]:
+    """The guard of a header, and texts for people: what holds CUDA there is nothing to port. A source that binds kernels
+    is one for its texts, too.
+    """
+    guard, pieces = _GUARD.match(data), () if _BINDS.search(data) else _PIECE.finditer(data)
+    texts = [match.span() for match in pieces if match.group().startswith(b'"') and _is_prose(match)]
+    return ([(guard.start(1), guard.end())] if guard else []) + texts
+
+
 def only_speaks_of_cuda(path: str, data: bytes) -> bool:
     """True for a source of C or C++ in which CUDA stands in texts and in names of its own alone."""
     if not path.lower().endswith(_HOST_SUFFIXES) or "cuda" in path.lower() or _BINDS.search(data):
@@ -64,6 +75,8 @@ def code_of(data: bytes) -> bytes:
 
 def _without_texts(piece: re.Match[bytes]) -> bytes:
     """What is left of a comment, a text or a character: of a text that is one for people, and of comments, nothing."""
-    text = piece.group()
-    is_prose = text.count(b" ") > 1 and _RUN.search(text) is None
-    return b" " if text.startswith(b"/") or is_prose else text
+    return b" " if piece.group().startswith(b"/") or _is_prose(piece) else piece.group()
+
+
+def _is_prose(piece: re.Match[bytes]) -> bool:
+    return piece.group().count(b" ") > 1 and _RUN.search(piece.group()) is None

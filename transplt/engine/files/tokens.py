@@ -26,7 +26,13 @@ from transplt.base.text.ignore_comments import ignore_comments
 from transplt.engine.files.addresses import names_no_cuda
 from transplt.engine.files.kind import FileKind, is_data
 from transplt.engine.files.line_advice import advise_on
-from transplt.engine.files.native_text import block_comments, has_hash_comments, only_speaks_of_cuda, starts_a_container
+from transplt.engine.files.native_text import (
+    block_comments,
+    has_hash_comments,
+    only_speaks_of_cuda,
+    spoken_places,
+    starts_a_container,
+)
 from transplt.rules.communication_backends import without_own_names
 from transplt.rules.reasons import CODE_COMMENT, named
 
@@ -137,6 +143,9 @@ def scan_other_file(
     return account.finished()
 
 
+_OWN = Cause(TokenVerdict.IGNORED, reason="own-name")
+
+
 class _Account:
     """What becomes of the tokens of each line of a file: `reported` lines have a finding, `comments` are tokens."""
 
@@ -148,8 +157,8 @@ class _Account:
         self.path, self.kind, self.target, self.off, self.beside, self.known = path, kind, target, off, beside, known
         self.blocks = block_comments(data) if native else []
         self.comment_kind = FileKind.SHELL if native and has_hash_comments(path) else kind
-        own = native and only_speaks_of_cuda(path, data)
-        self.own = Cause(TokenVerdict.IGNORED, reason="own-name") if own else None
+        self.spoken = spoken_places(data) if native else []
+        self.own = _OWN if native and only_speaks_of_cuda(path, data) else None
         self.rows: list[TokenRow] = []
         self.findings: list[Finding] = []
         self.comments = self.reported = 0
@@ -184,7 +193,7 @@ class _Account:
     def _cause(self, line: _Line, start: int, end: int, commented: bool = False) -> Cause | None:
         """What became of a word; None where nobody speaks of it, and it is part of no name that stays."""
         name = line.ask(self.known, start, end) or _of_a_name(line, start, self.kind)
-        return name or (None if commented else self.own)
+        return name or (None if commented else _OWN if _is_inside(self.spoken, line.start + start) else self.own)
 
     def _finding(self, line: _Line, places: Sequence[int]) -> Finding:
         names: list[str] = []

@@ -108,33 +108,33 @@ def advice(answer: Answer) -> list[str]:
     return hints
 
 
-def loss_text(answer: Answer) -> str:
-    """The answer as lines."""
-    found, judged, (a, b) = answer.found, answer.judged, answer.names
-    limits = judged.limits
-    names = f"`{found.names[0]}`" if found.names[0] == found.names[1] else f"`{found.names[0]}` and `{found.names[1]}`"
-    lines = [f"transplt loss: {sentence(answer)}", ""]
+def facts(answer: Answer) -> list[tuple[str, str]]:
+    """What was compared, by which limits, and how the difference goes on: labels and texts."""
+    found, judged = answer.found, answer.judged
+    limits, (own, other) = judged.limits, found.names
+    names = f"`{own}`" if own == other else f"`{own}` and `{other}`"
     extent = "in the order of the logs" if found.by_order else f"{found.pairs[0].place} to {found.pairs[-1].place}"
+    odd = "" if judged.not_finite is None else f"; {judged.not_finite.number - 1} before one side is nan or inf"
     rows = [
-        ("A", f"{a}: {many(found.counts[0], 'value')}"),
-        ("B", f"{b}: {many(found.counts[1], 'value')}"),
-        ("compared", f"{many(len(found.pairs), 'value')} of {names}, {extent}{_until_odd(judged)}"),
+        ("A", f"{answer.names[0]}: {many(found.counts[0], 'value')}"),
+        ("B", f"{answer.names[1]}: {many(found.counts[1], 'value')}"),
+        ("compared", f"{many(len(found.pairs), 'value')} of {names}, {extent}{odd}"),
         ("limits", f"mean |A - B| up to {figure(limits.absolute)}, or up to {share(limits.share)} of the loss of B"),
     ]  # fmt: skip
-    rows += [(f"part {n} of {len(judged.parts)}", _part(part, answer)) for n, part in enumerate(judged.parts, 1)]
     if len(judged.parts) > 1:
         rows.append(("drift", drift(judged)))
-    if answer.fifth is not None:
-        rows.append(("first fifth", fifth_text(answer.fifth)))
+    return rows if answer.fifth is None else [*rows, ("first fifth", fifth_text(answer.fifth))]
+
+
+def loss_text(answer: Answer) -> str:
+    """The answer as lines."""
+    parts = answer.judged.parts
+    rows = facts(answer)
+    rows[4:4] = [(f"part {n} of {len(parts)}", _part(part, answer)) for n, part in enumerate(parts, 1)]
     rows += [("look for" if n == 0 else "next", text) for n, text in enumerate(advice(answer))]
     rows += [("note", remark) for remark in remarks(answer)]
-    lines += [f"  {label:<12}{visible(text)}" for label, text in rows]
+    lines = [f"transplt loss: {sentence(answer)}", "", *(f"  {label:<12}{visible(text)}" for label, text in rows)]
     return "\n".join(lines) + "\n"
-
-
-def _until_odd(judged: Judged) -> str:
-    """How many values come before one side is no number."""
-    return "" if judged.not_finite is None else f"; {judged.not_finite.number - 1} before one side is nan or inf"
 
 
 def remarks(answer: Answer) -> list[str]:

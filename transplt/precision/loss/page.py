@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import transplt
 from transplt.base.render import plots
-from transplt.base.render.cell import figure, many, visible
+from transplt.base.render.cell import figure, visible
 from transplt.base.render.templates import asset, fill
-from transplt.precision.loss.answer_text import Answer, advice, drift, fifth_text, remarks, sentence, share
+from transplt.precision.loss.answer_text import Answer, advice, facts, remarks, sentence, share
 
 #: So many rows of figures are listed; the JSON has all.
 _MOST_ROWS = 1000
@@ -32,7 +32,7 @@ def loss_page(answer: Answer) -> bytes:
         b=visible(answer.names[1]),
         word=word,
         rest=visible(summary.removeprefix(word)),
-        facts=[(label, visible(text)) for label, text in _facts(answer)],
+        facts=[(label.capitalize(), visible(text)) for label, text in facts(answer)],
         advice=[visible(text) for text in advice(answer)],
         remarks=[visible(text) for text in remarks(answer)],
         plots=[plot for plot in drawn if plot is not None],
@@ -50,18 +50,3 @@ def loss_page(answer: Answer) -> bytes:
         css=asset("colors.css") + asset("report.css") + asset("proof.css"),
         script=asset("theme.js"),
     )  # fmt: skip
-
-
-def _facts(answer: Answer) -> list[tuple[str, str]]:
-    found, judged = answer.found, answer.judged
-    facts = [
-        ("A", f"{answer.names[0]}: {many(found.counts[0], 'value')} of {found.names[0]}"),
-        ("B", f"{answer.names[1]}: {many(found.counts[1], 'value')} of {found.names[1]}"),
-        ("Compared", many(len(found.pairs), "value")),
-        ("Limits", f"mean |A - B| up to {figure(judged.limits.absolute)}, or {share(judged.limits.share)} of the loss"),
-    ]
-    if judged.parts:
-        facts.append(("Drift", drift(judged)))
-    if answer.fifth is not None:
-        facts.append(("First fifth", fifth_text(answer.fifth)))
-    return facts

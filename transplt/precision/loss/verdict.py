@@ -50,7 +50,9 @@ class Stretch:
 @dataclass(slots=True)
 class Judged:
     """`same`, and what speaks for or against it. `first` is the first pair beyond both limits, `stays` the one from
-    which on they are apart on average; `equal_before`: what lies before `first` is as good as equal; `parts` are fifths of what was compared; `ratio` a constant between the curves."""
+    which on they are apart on average; `equal_before`: what lies before `first` is as good as equal; `parts` are fifths
+    of what was compared; `ratio` a constant between the curves.
+    """
 
     same: bool
     limits: Limits

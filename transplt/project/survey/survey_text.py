@@ -36,7 +36,7 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
     if shared:
         yield "  packages, kernels and APIs that stop programs at import or at the first step"
-        yield "  (repositories with no other entry of this list / with others of it; blockers in own files are not counted):"
+        yield "  (repositories with no other entry of this list / with others; blockers in own files are not counted):"
         for each in shared[:_MOST]:
             alone = len(each["last"])
             yield f"  {alone:>5} / {len(each['blocks']) - alone:<3} {each['title']}"
