@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from transplt.base.text.source import Source
 from transplt.edits.edit import AtTop, Edit
@@ -114,9 +114,10 @@ def _is_setting(node: ast.AST) -> bool:
     return True
 
 
-def needed_imports(work: Work, modules: list[str], moved: set[int]) -> list[Placed]:
-    """Imports of `modules` (torch_npu among them) where they are missing: those of the standard library among their
-    like, the others directly behind the first import of torch. `moved`: ids of statements that name the NPU now.
+def needed_imports(work: Work, modules: Mapping[str, str], moved: set[int]) -> list[Placed]:
+    """Imports of `modules` (torch_npu among them), each with the code that needs it, where they are missing: those of
+    the standard library among their like, the others directly behind the first import of torch. `moved`: ids of
+    statements that name the NPU now.
     """
     source, scan, body = work.source, work.scan, work.scan.tree.body
     wanted = [module for module in modules if not _imported(scan, module)]
@@ -124,7 +125,7 @@ def needed_imports(work: Work, modules: list[str], moved: set[int]) -> list[Plac
     standard = [module for module in wanted if module.partition(".")[0] in STANDARD]
     standard = standard if any(map(is_standard_import, heads)) else []
     found = [
-        Placed(*_among_standard(source, heads, [f"import {module}"]), CODE, _MISSING.format(module))
+        Placed(*_among_standard(source, heads, [f"import {module}"]), modules[module], _MISSING.format(module))
         for module in standard
     ]
     wanted = [module for module in wanted if module not in standard]
@@ -138,7 +139,7 @@ def needed_imports(work: Work, modules: list[str], moved: set[int]) -> list[Plac
     newline = source.newline()
     lines = [TORCH_NPU if module == "torch_npu" else f"import {module}" for module in wanted]
     text = lead_of(source, offset) + "".join(indent + line + newline for line in lines)
-    return [*found, Placed(offset, offset, text, CODE, _MISSING.format(", ".join(wanted)))]
+    return [*found, Placed(offset, offset, text, modules[wanted[0]], _MISSING.format(", ".join(wanted)))]
 
 
 def _behind_packages(work: Work, body: list[ast.stmt], index: int) -> int:

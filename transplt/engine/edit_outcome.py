@@ -11,6 +11,7 @@ from transplt.base.text.source import Source, splice
 from transplt.edits.edit import Around, Beside, Edit
 from transplt.edits.helper_import import helper_imports
 from transplt.edits.imports import (
+    CODE,
     at_top,
     constants,
     is_given_an_npu,
@@ -135,8 +136,9 @@ def _needed(work: Work, pieces: list[Piece], beside: list[Edit], asked_for: list
     """The imports and constants that what was written needs, and single lines beside statements."""
     source, scan = work.source, work.scan
     applied = [edit for piece in pieces for edit in piece.edits]
-    modules = ["torch_npu"] if _uses_npu(work, pieces, beside, asked_for) else []
-    modules += dict.fromkeys(module for edit in applied for module in edit.imports if module not in modules)
+    modules = {"torch_npu": CODE} if _uses_npu(work, pieces, beside, asked_for) else {}
+    for edit in applied:
+        modules.update((module, edit.code) for module in edit.imports if module not in modules)
     moved = _top_statements(piece.site.node for piece in pieces if any(edit.writes_npu for edit in piece.edits))
     found = needed_imports(work, modules, moved) if modules else []
     below = list(dict.fromkeys(line for edit in applied for line in edit.constants))
@@ -144,7 +146,7 @@ def _needed(work: Work, pieces: list[Piece], beside: list[Edit], asked_for: list
         below, more = specify_device.select_card(work, pieces, below)
         beside = [*beside, *more]
         if below and not any("import os" in item.text for item in found):
-            found += needed_imports(work, ["os"], moved)
+            found += needed_imports(work, {"os": specify_device.fixer.code}, moved)
     if below:
         found.append(constants(source, scan, below, specify_device.fixer.code))
     return found + [alone(source, edit) for edit in beside]

@@ -18,8 +18,8 @@ _HASH_SUFFIXES = (".cmake", ".mk", ".ninja", ".bazel", ".bzl", ".pyx", ".pxd")
 _HOST_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl")
 #: Comments of C and what may hold their signs: texts and characters.
 _PIECE = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.DOTALL)
-#: The guard of a header, behind comments alone.
-_GUARD = re.compile(rb"(?:\s|//[^\n]*\n|/\*.*?\*/)*#[ \t]*ifndef[ \t]+(\w+)\s+#[ \t]*define[ \t]+\1\b", re.DOTALL)
+#: The guard of a header.
+_GUARD = re.compile(rb"#[ \t]*ifndef[ \t]+(\w*_(?:CUH|H(?:H|PP|XX)?|INCLUDED)_*)\s+#[ \t]*define[ \t]+\1\b", re.I)
 #: A name of the project's own: in small letters, and neither called nor a space of names, a header or a template.
 _OWN = re.compile(rb"(?<![\w./])(?!is_cuda\b)[a-z0-9_]*cuda[a-z0-9_]*\b(?![ \t]*(?:\(|::|<|\.h|/))")
 #: What gives Python the kernels of sources beside it.
@@ -51,12 +51,12 @@ def block_comments(data: bytes) -> list[tuple[int, int]]:
 
 
 def spoken_places(data: bytes) -> list[tuple[int, int]]:
-    """The guard of a header, and texts for people: what holds CUDA there is nothing to port. A source that binds kernels
-    is one for its texts, too.
+    """The guard of a header, and texts for people: nothing there has to be ported. A source that binds kernels is one
+    for its texts, too.
     """
-    guard, pieces = _GUARD.match(data), () if _BINDS.search(data) else _PIECE.finditer(data)
+    guard, pieces = _GUARD.search(data), () if _BINDS.search(data) else _PIECE.finditer(data)
     texts = [match.span() for match in pieces if match.group().startswith(b'"') and _is_prose(match)]
-    return ([(guard.start(1), guard.end())] if guard else []) + texts
+    return sorted(([(guard.start(1), guard.end())] if guard else []) + texts)
 
 
 def only_speaks_of_cuda(path: str, data: bytes) -> bool:

@@ -42,7 +42,7 @@ _KINDS = {
     "NPU211": plural("{count} test of .is_cuda", "{count} tests of .is_cuda"),
     "NPU220": plural("{count} environment variable", "{count} environment variables"),
     "NPU207": plural("{count} text", "{count} texts"),
-    "NPU3": plural("{count} edit for several devices", "{count} edits for several devices"),
+    "NPU3": plural("{count} edit for several cards", "{count} edits for several cards"),
     "NPU301": plural("{count} communication backend", "{count} communication backends"),
     "NPU4": plural("{count} import", "{count} imports"),
     "NPU407": plural("{count} comment", "{count} comments"),
