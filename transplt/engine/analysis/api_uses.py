@@ -80,31 +80,19 @@ def _may_alias(store: ast.AST) -> bool:
 
 def api_uses(scan: Scan, found_chains: Iterable[Chain], receivers: Receivers) -> list[Use]:
     """The uses of torch's API, sorted by place."""
-    found = [*_uses_by_name(found_chains), *_tensor_methods(scan, receivers), *_module_methods(scan, receivers)]
-    found.sort(key=lambda use: (use.node.lineno, use.node.col_offset, use.api))
-    return found
-
-
-def _uses_by_name(found_chains: Iterable[Chain]) -> Iterator[Use]:
-    for node, full in found_chains:
-        api = tables.api_of(full)
-        if api:
-            above = parent(node)
-            yield Use(node, api, above if type(above) is ast.Call and above.func is node else None)
-
-
-def _tensor_methods(scan: Scan, receivers: Receivers) -> Iterator[Use]:
-    # Sorted: what is certain about one receiver may rest on what was asked before.
+    found = [Use(node, api, _call_of(node)) for node, full in found_chains if (api := tables.api_of(full))]
+    # Sorted, tensors first: what is certain about one receiver may rest on what was asked before.
     for name in sorted(scan.attributes.keys() & tables.members_of("torch.Tensor")):
         for node in scan.attributes[name]:
-            above = parent(node)
-            if type(above) is ast.Call and above.func is node and receivers.is_tensor(node.value):
-                yield Use(node, f"torch.Tensor.{name}", above)
-
-
-def _module_methods(scan: Scan, receivers: Receivers) -> Iterator[Use]:
+            if (call := _call_of(node)) is not None and receivers.is_tensor(node.value):
+                found.append(Use(node, f"torch.Tensor.{name}", call))
     for name in sorted(scan.attributes.keys() & tables.module_members() & tables.members_of("torch.nn.Module")):
         for node in scan.attributes[name]:
-            above = parent(node)
-            if type(above) is ast.Call and above.func is node and receivers.is_own_module(node.value, name):
-                yield Use(node, f"torch.nn.Module.{name}", above)
+            if (call := _call_of(node)) is not None and receivers.is_own_module(node.value, name):
+                found.append(Use(node, f"torch.nn.Module.{name}", call))
+    return sorted(found, key=lambda use: (use.node.lineno, use.node.col_offset, use.api))
+
+
+def _call_of(node: ast.AST) -> ast.Call | None:
+    above = parent(node)
+    return above if type(above) is ast.Call and above.func is node else None

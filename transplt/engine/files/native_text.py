@@ -50,16 +50,18 @@ def block_comments(data: bytes) -> list[tuple[int, int]]:
     return [match.span() for match in _PIECE.finditer(data) if match.group().startswith(b"/*")]
 
 
-def spoken_places(data: bytes) -> list[tuple[int, int]]:
+def spoken_places(path: str, data: bytes) -> list[tuple[int, int]]:
     """The guard of a header, and texts for people: nothing there has to be ported. A source that binds kernels is one
-    for its texts, too.
+    for its texts, too; of one without any code for CUDA it is the whole.
     """
+    if _only_speaks_of_cuda(path, data):
+        return [(0, len(data))]
     guard, pieces = _GUARD.search(data), () if _BINDS.search(data) else _PIECE.finditer(data)
     texts = [match.span() for match in pieces if match.group().startswith(b'"') and _is_prose(match)]
     return sorted(([(guard.start(1), guard.end())] if guard else []) + texts)
 
 
-def only_speaks_of_cuda(path: str, data: bytes) -> bool:
+def _only_speaks_of_cuda(path: str, data: bytes) -> bool:
     """True for a source of C or C++ in which CUDA stands in texts and in names of its own alone."""
     if not path.lower().endswith(_HOST_SUFFIXES) or "cuda" in path.lower() or _BINDS.search(data):
         return False

@@ -26,13 +26,7 @@ from transplt.base.text.ignore_comments import ignore_comments
 from transplt.engine.files.addresses import names_no_cuda
 from transplt.engine.files.kind import FileKind, is_data
 from transplt.engine.files.line_advice import advise_on
-from transplt.engine.files.native_text import (
-    block_comments,
-    has_hash_comments,
-    only_speaks_of_cuda,
-    spoken_places,
-    starts_a_container,
-)
+from transplt.engine.files.native_text import block_comments, has_hash_comments, spoken_places, starts_a_container
 from transplt.rules.communication_backends import without_own_names
 from transplt.rules.reasons import CODE_COMMENT, named
 
@@ -157,8 +151,7 @@ class _Account:
         self.path, self.kind, self.target, self.off, self.beside, self.known = path, kind, target, off, beside, known
         self.blocks = block_comments(data) if native else []
         self.comment_kind = FileKind.SHELL if native and has_hash_comments(path) else kind
-        self.spoken = spoken_places(data) if native else []
-        self.own = _OWN if native and only_speaks_of_cuda(path, data) else None
+        self.spoken = spoken_places(path, data) if native else []
         self.rows: list[TokenRow] = []
         self.findings: list[Finding] = []
         self.comments = self.reported = 0
@@ -193,7 +186,7 @@ class _Account:
     def _cause(self, line: _Line, start: int, end: int, commented: bool = False) -> Cause | None:
         """What became of a word; None where nobody speaks of it, and it is part of no name that stays."""
         name = line.ask(self.known, start, end) or _of_a_name(line, start, self.kind)
-        return name or (None if commented else _OWN if _is_inside(self.spoken, line.start + start) else self.own)
+        return name or (_OWN if not commented and _is_inside(self.spoken, line.start + start) else None)
 
     def _finding(self, line: _Line, places: Sequence[int]) -> Finding:
         names: list[str] = []

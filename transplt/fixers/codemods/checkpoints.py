@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 
 from transplt.base.finding import Level
@@ -19,7 +20,7 @@ from transplt.flow.saved_files import PUBLISHED, saved_as, saved_files
 from transplt.flow.slot_stores import is_map_location
 from transplt.program.program import enclosing_function
 from transplt.syntax.nodes import argument_at, called_name, hides_arguments, is_none, last_name, of_kind, string_of
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import chain, parent
 
 fixer = Fixer(__name__, code="NPU152", rank=170, needs=(b"torch",), words=("torch.load", "th.load(", "jit.load"))
 
@@ -37,8 +38,9 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     """Report a load without a device: work where the file comes from somebody else, else a remark."""
     if b".load(" not in work.source.utf8 or hides_arguments(call) or not call.args:
         return
-    if _is_for_a_scheduler(call):
-        return
+    above = parent(call)
+    if isinstance(above, ast.Call) and _SCHEDULER.search(ast.unparse(above.func)):
+        return  # its state holds numbers
     place = argument_at(call, 1, "map_location")
     if place is not None and not _is_none_on_a_device(work, place):
         return
@@ -60,12 +62,6 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     else:
         level, message, blocks = Level.INFO, _MESSAGE, ""
     yield work.note(call.func, "NPU152", message.format(name=api), level=level, api=api, help=_HELP, blocks=blocks)
-
-
-def _is_for_a_scheduler(load: ast.Call) -> bool:
-    """True for the state of a scheduler: it holds numbers."""
-    above = parent(load)
-    return isinstance(above, ast.Call) and _SCHEDULER.search(ast.unparse(above.func)) is not None
 
 
 def _name(path: ast.expr) -> str:
@@ -110,13 +106,11 @@ def _may_be_published(work: Work, path: ast.expr) -> bool:
 
 def _asked_for_published(node: ast.AST) -> bool:
     """True for what runs only where weights of somebody else are asked for."""
-    inside = node
-    while (above := parent(inside)) is not None:
+    for inside, above in itertools.pairwise((node, *chain(node))):
         match above:
-            case ast.If(test=ast.Name() | ast.Attribute() as test, body=body) if inside in body:
+            case ast.If(test=ast.Name() | ast.Attribute() as test, body=body) if any(inside is each for each in body):
                 if _LOADER.search(last_name(test)):
                     return True
-        inside = above
     return False
 
 

@@ -22,6 +22,16 @@ def survey_workbook(value: dict[str, Any]) -> bytes:
         [cell(each[name]) if isinstance(each[name], str) else each[name] for name in names]
         for each in table(value["repositories"], value["failed"])
     )
+    unblocking = (
+        (cell(each["title"]), each["kind"], len(each["last"]), len(each["only"]), len(each["blocks"]),
+         cell(", ".join(each["last"])), cell(", ".join(each["blocks"])))
+        for each in value["unblocking"]
+    )  # fmt: skip
+    packages = (
+        (cell(each["package"]), len(each["open_in"]), len(each["used_in"]), cell(each["says"]), cell(each["instead"]),
+         cell(", ".join(each["open_in"])))
+        for each in value["packages"]
+    )  # fmt: skip
     kernels = ((cell(each["kernel"]), len(each["in"]), cell(", ".join(each["in"]))) for each in value["kernels"])
     failed = [(cell(each["name"]), cell(each["source"]), cell(each["reason"])) for each in value["failed"]]
     sheets = [
@@ -30,9 +40,9 @@ def survey_workbook(value: dict[str, Any]) -> bytes:
         Sheet("actions", ("Repository", "What to do", "Blocks", "Effort", "Hours", "Places", "First place", "Codes"),
               _actions(value), (28, 90, 14, 10, 8, 8, 44, 30)),
         Sheet("unblocking", ("What", "Kind", "The last in", "Alone in", "Stops in", "Last in (names)", "In (names)"),
-              _unblocking(value), (80, 14, 12, 12, 10, 60, 60)),
+              unblocking, (80, 14, 12, 12, 10, 60, 60)),
         Sheet("packages", ("Package", "Blocks", "Used in", "What is known", "Instead", "Blocks (names)"),
-              _packages(value), (28, 14, 10, 60, 90, 60)),
+              packages, (28, 14, 10, 60, 90, 60)),
         Sheet("kernels", ("Kernel", "In", "In (names)"), kernels, (40, 8, 80)),
         Sheet("failed", ("Repository", "Source", "Reason"), failed, (28, 50, 90)),
     ]  # fmt: skip
@@ -47,19 +57,3 @@ def _actions(value: dict[str, Any]) -> Iterator[_Cells]:
                 EFFORT_TEXT[Effort(each["effort"])], each["hours"], each["places"], cell(each["first"]),
                 ", ".join(each["codes"]),
             )  # fmt: skip
-
-
-def _unblocking(value: dict[str, Any]) -> Iterator[_Cells]:
-    for each in value["unblocking"]:
-        yield (
-            cell(each["title"]), each["kind"], len(each["last"]), len(each["only"]), len(each["blocks"]),
-            cell(", ".join(each["last"])), cell(", ".join(each["blocks"])),
-        )  # fmt: skip
-
-
-def _packages(value: dict[str, Any]) -> Iterator[_Cells]:
-    for each in value["packages"]:
-        yield (
-            cell(each["package"]), len(each["open_in"]), len(each["used_in"]), cell(each["says"]),
-            cell(each["instead"]), cell(", ".join(each["open_in"])),
-        )  # fmt: skip
