@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from transplt.base.errors import shown
+from transplt.base.render.cell import first_of
 from transplt.precision import loose_files as loose
 from transplt.precision import msprobe, ptdbg
 from transplt.precision.elements import WEIGHTS
@@ -38,9 +39,8 @@ def open_dump(path: str) -> Dump:
     if len(below) == 1:
         return below[0]
     if below:
-        names = ", ".join(shown(os.path.relpath(each.path, path)) for each in below[:5])
-        more = f" and {len(below) - 5} more" if len(below) > 5 else ""
-        raise UnusableDump(f"{shown(path)} holds several dumps ({names}{more}): name one of them")
+        names = first_of([shown(os.path.relpath(each.path, path)) for each in below], 5)
+        raise UnusableDump(f"{shown(path)} holds several dumps ({names}): name one of them")
     if os.path.isdir(path) and msprobe.steps_in(path):
         raise UnusableDump(f"{shown(path)} has folders of steps, and no dump.json and no .npy files in any of them")
     ends = os.path.splitext(path)[1].lower()

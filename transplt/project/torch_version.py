@@ -14,6 +14,7 @@ from pathlib import Path
 
 from transplt.base.errors import UsageError
 from transplt.base.language import Sentence, marked
+from transplt.base.render.cell import first_of
 from transplt.base.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, TorchTarget
 from transplt.project.part_requirements import voices_of_parts
 from transplt.project.torch_requirements import NEWER, Ask, Voice, asks_in, voices
@@ -136,8 +137,7 @@ def _fewest_blockers(root: Path, versions: Sequence[str]) -> tuple[str, tuple[st
     if not telling:
         return best, ()
     named = [f"{what} (torch {spans([each for each in versions if each in stops])})" for what, stops in telling]
-    more = f" and {len(named) - _MOST_BLOCKERS} more" if len(named) > _MOST_BLOCKERS else ""
-    return best, (f"blockers of other versions: {'; '.join(named[:_MOST_BLOCKERS])}{more}",)
+    return best, (f"blockers of other versions: {first_of(named, _MOST_BLOCKERS, '; ')}",)
 
 
 def _target(version: str, why: str, written_for: str = "") -> TorchTarget:

@@ -24,6 +24,7 @@ from transplt.base.disk.publish import (
 from transplt.base.disk.walk import Entry, Inventory, walk
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.finding import Finding
+from transplt.base.render.cell import first_of, many
 from transplt.edits.imports import CODE as IMPORTED
 from transplt.engine.files.dependencies.codes import NOT_ADDED
 from transplt.engine.files.dependencies.versions import TORCH_NPU
@@ -196,10 +197,8 @@ def _said_of(added: list[str]) -> list[str]:
     """What was kept of the output that is replaced, as a sentence."""
     if not added:
         return []
-    more = f" and {len(added) - _SHOWN} more" if len(added) > _SHOWN else ""
-    noun = "file" if len(added) == 1 else "files"
-    names = ", ".join(map(shown, added[:_SHOWN]))
-    return [f"kept {len(added)} {noun} of the old output that transplt did not write: {names}{more}"]
+    names = first_of([*map(shown, added)], _SHOWN)
+    return [f"kept {many(len(added), 'file')} of the old output that transplt did not write: {names}"]
 
 
 def _paths(found: Inventory) -> set[str]:

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from transplt.base.disk.leftovers import finished, held, hidden, remove_tree
 from transplt.base.disk.manifest import added_since, edited_since, read_manifest
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
+from transplt.base.render.cell import first_of
 
 _SHOWN_FILES = 5
 #: Bytes, on all usual file systems.
@@ -50,10 +51,9 @@ def check_output(source: Path, target: Path, *, force: bool, discard_edits: bool
     kept = manifest.get("helpers", [])
     edited = [] if discard_edits else [path for path in edited_since(target, manifest) if path not in kept]
     if edited:
-        names = ", ".join(shown(path) for path in edited[:_SHOWN_FILES])
-        more = f" and {len(edited) - _SHOWN_FILES} more" if len(edited) > _SHOWN_FILES else ""
+        names = first_of([*map(shown, edited)], _SHOWN_FILES)
         raise UsageError(
-            f"{shown(target)} was edited after transplt wrote it ({names}{more}): write elsewhere with -o, or discard "
+            f"{shown(target)} was edited after transplt wrote it ({names}): write elsewhere with -o, or discard "
             "these edits with --discard-edits"
         )
 

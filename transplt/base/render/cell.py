@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 #: Longer texts are cut; a spreadsheet takes at most 32,767 characters.
 MAX_CHARACTERS = 4000
@@ -76,6 +77,11 @@ def figure(value: float, digits: int = 6) -> str:
     if 0 < power < 10 and value == int(value):
         return str(int(value))
     return f"{mantissa}e{power}"
+
+
+def first_of(texts: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first of some texts, and how many more there are: `a, b and 3 more`."""
+    return between.join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
 
 
 def many(count: int, noun: str) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from transplt.base.finding import Finding, Level, Span
+from transplt.base.render.cell import first_of
 from transplt.rules.kernels import instead_of, kernels_among, replacement
 
 CODE = "NPU557"
@@ -31,24 +32,20 @@ def findings_of(data: bytes, path: str) -> Iterator[Finding]:
             name = match[1].decode("ascii")
             shown = f"{what}{name}" if what.endswith(".") else f"{what} {name}"
             named = f"binds {shown} to Python" if name != "TORCH_EXTENSION_NAME" else "has functions for Python"
-            message = f"this source {named}" + (f": {_listed(operators)}" if operators else "")
-            binds = (("binds", shown.rpartition(" ")[2]), *((("functions", _listed(operators)),) if operators else ()))
+            listed = first_of(operators, _MOST)
+            message = f"this source {named}" + (f": {listed}" if listed else "")
+            binds = (("binds", shown.rpartition(" ")[2]), *((("functions", listed),) if listed else ()))
             yield _finding(data, path, match.start(), message, name, [*operators, name], binds)
     kernels = [match for match in _KERNEL.finditer(data) if match[1] not in (b"void", b"__launch_bounds__")]
     if kernels:
         names = sorted({match[1].decode("ascii") for match in kernels})
-        message = f"{len(names)} CUDA kernel{'s' if len(names) > 1 else ''}: {_listed(names)}"
+        message = f"{len(names)} CUDA kernel{'s' if len(names) > 1 else ''}: {first_of(names, _MOST)}"
         folder, _, name = path.rpartition("/")  # that of the folder may be the name of an operator too
         called = [*names, name.partition(".")[0], folder.rpartition("/")[2]]
         yield _finding(data, path, kernels[0].start(), message, names[0], called, (("kernels", message),))
     elif path.endswith(".cu") and (main := _MAIN.search(data)) is not None:
         message = "this source is a separate program without kernels"
         yield _finding(data, path, main.start(), message, path, [], (("program", path),))
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-    return ", ".join(names[:_MOST]) + more
 
 
 def _finding(

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from transplt.base.finding import Effort, Level
+from transplt.base.render.cell import first_of
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.edits.edit import Note
 from transplt.engine.analysis.api_uses import Use
@@ -239,8 +240,7 @@ def also(uses: list[Use]) -> str:
     lines = sorted({use.node.lineno for use in uses} - {uses[0].node.lineno})
     if not lines:
         return ""
-    more = f" and {len(lines) - _MOST_LINES} more" if len(lines) > _MOST_LINES else ""
-    return f" (also in line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines[:_MOST_LINES]))}{more})"
+    return f" (also in line{'s' if len(lines) > 1 else ''} {first_of([*map(str, lines)], _MOST_LINES)})"
 
 
 def _unverified(api: str, version: str) -> str:

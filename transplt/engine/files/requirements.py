@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from transplt.base.finding import Effort, Finding, Level, Span
+from transplt.base.render.cell import first_of
 from transplt.base.text.ignore_comments import ignore_comments
 from transplt.base.text.requirement import Requirement
 from transplt.engine.files.dependency_files import INSTALLING, LOCK_FILES, requirements_of
@@ -109,10 +110,9 @@ def advice_on_lock(requirements: Iterable[Requirement]) -> PackageAdvice | None:
     names = list(dict.fromkeys(name for name, advice in every if advice is not None and advice.code == BOUND))
     if not names:
         return None
-    shown = ", ".join(names[:_MOST_SHOWN]) + (f" and {len(names) - _MOST_SHOWN} more" if names[_MOST_SHOWN:] else "")
     return PackageAdvice(
         BOUND,
-        f"this lock file has packages without NPU support: {shown}",
+        f"this lock file has packages without NPU support: {first_of(names, _MOST_SHOWN)}",
         "change the requirements and lock again; `transplt explain NAME` shows the replacement of each",
     )
 

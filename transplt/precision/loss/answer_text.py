@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from transplt.base.render.cell import figure, many, visible
+from transplt.base.render.cell import figure, first_of, many, visible
 from transplt.precision.loss.course import rises
 from transplt.precision.loss.pairing import Pair, Paired
 from transplt.precision.loss.verdict import FirstFifth, Judged, Stretch
@@ -145,9 +145,7 @@ def remarks(answer: Answer) -> list[str]:
     if len(answer.found.pairs) != max(answer.found.counts) and not lines:
         lines.append("values in only one log are not compared")
     if answer.found.others:
-        names = [f"`{name}`" for name in answer.found.others]
-        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-        lines.append(f"also there: {', '.join(names[:8])}{more} (--name)")
+        lines.append(f"also there: {first_of([f'`{name}`' for name in answer.found.others], 8)} (--name)")
     if rises(pair.a for pair in pairs) and rises(pair.b for pair in pairs):
         lines.append("both rise again after their lowest value, usually because the learning rate is too large there")
     return lines + answer.found.hints

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 
 from transplt.precision.loss.pairing import Pair, Paired
@@ -66,7 +66,6 @@ class Judged:
     ratio: float | None = None
     equal_before: bool = False
     above: float = 0.0
-    reasons: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,6 @@ class FirstFifth:
     planned: bool
     reached: float
     aligned: bool
-    compared: int
 
 
 def judged(found: Paired, limits: Limits) -> Judged:
@@ -119,7 +117,7 @@ def first_fifth(found: Paired, limits: Limits, epochs: int, steps: int) -> First
     number = max(1, round(_PARTS * len(within) / len(pairs)))  # as long as those of the whole: one verdict for both
     aligned = all(limits.holds(part.mean, part.loss) for part in _parts(within, number))
     odd = any(not _alike(pair) for pair in found.pairs if pair.number <= within[-1].number)
-    return FirstFifth(unit, whole, end, planned, max(at), aligned and not odd, len(within))
+    return FirstFifth(unit, whole, end, planned, max(at), aligned and not odd)
 
 
 def _numbered(pairs: Sequence[Pair], epochs: int, steps: int) -> tuple[str, list[float], float]:

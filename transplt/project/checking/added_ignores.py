@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from transplt.base.errors import UsageError, shown
 from transplt.base.finding import Finding
-from transplt.base.render.cell import many, visible
+from transplt.base.render.cell import first_of, many, visible
 from transplt.base.text.ignore_comments import ignore_comments
 from transplt.base.text.regular_file import NOTEBOOKS, read_regular
 from transplt.engine.files.add_ignores import with_ignores
@@ -57,11 +56,6 @@ def with_comments(result: CheckResult, why: str) -> CheckResult:
             files += 1
             changes[path] = replace(change, data=new)
     notes = [f"wrote ignore comments in {many(lines, 'line')} of {many(files, 'file')}"] if lines else []
-    notes += [f"ignore comments are not possible in {_places_of(left)}"] if left else []
+    places = [*dict.fromkeys(f"{visible(shown(each.path))}:{each.span.line}" for each in left)]
+    notes += [f"ignore comments are not possible in {first_of(places, _MOST_NAMED)}"] if left else []
     return replace(result, changes=tuple(changes.values()), notes=(*result.notes, *notes))
-
-
-def _places_of(findings: Sequence[Finding]) -> str:
-    places = [*dict.fromkeys(f"{visible(shown(each.path))}:{each.span.line}" for each in findings)]
-    more = f" and {len(places) - _MOST_NAMED} more" if len(places) > _MOST_NAMED else ""
-    return ", ".join(places[:_MOST_NAMED]) + more

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from transplt.base.finding import ON_REQUEST
 from transplt.base.plan_decisions import IN_QUESTION
-from transplt.base.render.cell import many, shortened, visible
+from transplt.base.render.cell import first_of, many, shortened, visible
 from transplt.base.settings import IMPORTS, STYLES, TORCH_VERSIONS, Settings
 from transplt.engine.actions.actions import actions_of, separate, total_hours
 from transplt.fixers.tunings.table import tunings
@@ -143,8 +143,7 @@ def _further(found: ToDecide) -> Iterator[str]:
     yield from _comment("none, all, or names with commas between; `transplt rules --tunings` lists them")
     yield from _heading("Many cards", "The script to run on several cards, as with `transplt distributed -m`.")
     if found.scripts:
-        more = f" and {len(found.scripts) - _MOST_SCRIPTS} more" if len(found.scripts) > _MOST_SCRIPTS else ""
-        first = f"{', '.join(found.scripts[:_MOST_SCRIPTS])}{more}"
+        first = first_of(found.scripts, _MOST_SCRIPTS)
         yield f"Scripts of the project, those that look like training first: {first}"
         yield ""
     yield f"- main: {value_in(found.plan.settings, 'main')}"

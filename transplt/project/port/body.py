@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from transplt.base.render.cell import many, visible
+from transplt.base.render.cell import first_of, many, visible
 from transplt.base.render.verdict import Verdict
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import separate
@@ -65,10 +65,9 @@ def _left(actions: Sequence[Action]) -> Iterator[str]:
     """A line for each thing to do, with its first places, and when it is met where not every run comes to it."""
     for part in separate(actions):
         places = [f"`{visible(place.path)}:{line}`" for place in part.places for line in place.lines]
-        more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
         clauses = (each for each in _CLAUSE.split(part.how) if not _OF_TRANSPLT.search(each))
         advice = re.sub(r"^(?:(?:By hand|instead): )+", "", " ".join(clauses)).rstrip(";:. ")
         how = f": {visible(advice)}" if advice else ""
         asked = [*conditions(part)]
         when = ", ".join(asked if asked and part.blocks == "later" else (part.blocking, *asked))
-        yield f"- [ ] **{visible(part.title)}** ({when}){how} ({', '.join(places[:_MOST_PLACES])}{more})"
+        yield f"- [ ] **{visible(part.title)}** ({when}){how} ({first_of(places, _MOST_PLACES)})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from transplt.base.render.cell import visible
+from transplt.base.render.cell import first_of, visible
 from transplt.engine.actions.action import Action
 from transplt.project.report.action_lines import about, how_many
 from transplt.project.report.migration_record import RunResult
@@ -71,8 +71,7 @@ def _item(action: Action, ticked: Iterable[str]) -> list[str]:
     for each in action.findings:
         by_message.setdefault(each.message, []).append(f"`{visible(each.path)}:{each.span.line}`")
     for message, places in tuple(by_message.items())[:_MOST_PLACES]:
-        more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
-        lines.append(f"    - {', '.join(places[:_MOST_PLACES])}{more}: {visible(message)}")
+        lines.append(f"    - {first_of(places, _MOST_PLACES)}: {visible(message)}")
     if len(by_message) > _MOST_PLACES:
         lines.append(f"    - and {len(by_message) - _MOST_PLACES} other findings")
     return lines

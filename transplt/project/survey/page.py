@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import transplt
-from transplt.base.render.cell import many, shortened
+from transplt.base.render.cell import first_of, many, shortened
 from transplt.base.render.templates import asset, fill
 from transplt.engine.actions.action import BLOCKS_TEXT
 from transplt.engine.actions.effort import percent
@@ -128,8 +128,7 @@ def _trend(trend: dict[str, Any]) -> dict[str, Any]:
 
 
 def _names(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(map(_cut, names[:_MOST_NAMES])) + more
+    return first_of([*map(_cut, names)], _MOST_NAMES)
 
 
 def _cut(text: str) -> str:

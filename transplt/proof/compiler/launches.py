@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from transplt.base.render.cell import visible
+from transplt.base.render.cell import first_of, visible
 from transplt.proof.compiler.answers import NO, UNJUDGED, YES, Answer
 from transplt.proof.compiler.compiling import Compiler
 
@@ -185,9 +185,8 @@ def _of_configurations(tried: Sequence[tuple[dict[str, Any], Answer]]) -> Answer
 
 
 def _left_out(refused: Sequence[tuple[str, Answer]]) -> str:
-    named = ", ".join(f"{name} ({answer.sentence})" for name, answer in refused[:_MOST_NAMED])
-    more = f" and {len(refused) - _MOST_NAMED} more" if len(refused) > _MOST_NAMED else ""
-    return f", not {named}{more}" if named else ""
+    named = first_of([f"{name} ({answer.sentence})" for name, answer in refused], _MOST_NAMED)
+    return f", not {named}" if named else ""
 
 
 def _named(unit: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from transplt.base.render.cell import figure
+from transplt.base.render.cell import figure, first_of
 from transplt.base.render.verdict import Verdict, Word, gravest
 from transplt.proof.compiler.launches import Compiled
 from transplt.proof.kernels.calls import Calls, Kernel
@@ -250,4 +250,4 @@ def _shapes(arguments: dict[str, Any]) -> str:
         for name, value in arguments.items()
         if isinstance(value, dict) and isinstance(value.get("tensor"), dict)
     ]
-    return ", ".join(told[:_SHAPES]) + (f" and {len(told) - _SHAPES} more" if len(told) > _SHAPES else "")
+    return first_of(told, _SHAPES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from transplt.base.render.cell import figure, many, visible
+from transplt.base.render.cell import figure, first_of, many, visible
 from transplt.base.render.verdict import Verdict, Word, gravest
 from transplt.proof.compiler.launches import Compiled
 from transplt.proof.kernels.calls import Calls
@@ -39,8 +39,7 @@ class KernelProof(Proof):
         proof = cls([_part(each) for each in kernels], seconds, "", kernels, never, calls.why, more)
         libraries = calls.told["libraries"]
         if libraries:
-            more_names = f" and {len(libraries) - _SHOWN} more" if len(libraries) > _SHOWN else ""
-            proof.shortened.append(f"kernels of libraries: {', '.join(libraries[:_SHOWN])}{more_names}")
+            proof.shortened.append(f"kernels of libraries: {first_of(libraries, _SHOWN)}")
         return proof
 
     @property
