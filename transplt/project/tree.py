@@ -168,7 +168,9 @@ def _fill(
         taken = _paths(found) | {record.path for record in result.helpers} | {*theirs}
     if not plan.options.discard_edits:
         added = keep_added(plan.source, plan.target, stage.folder, taken)
-        result = replace(result, notes=(*result.notes, *_said_of(added)))
+        if added:
+            said = f"kept {many(len(added), 'file')} of the old output that transplt did not write: "
+            result = replace(result, notes=(*result.notes, said + first_of([*map(shown, added)], _SHOWN)))
         taken |= {*added}
     result, reports = write_reports(result, stage.folder, taken, page)
     if plan.settings.entry and not report_only:
@@ -191,14 +193,6 @@ def _fill(
     top = 0o755 if plan.single else stat.S_IMODE(os.stat(plan.source).st_mode)
     set_folder_modes(stage, found.folders, top)
     return result
-
-
-def _said_of(added: list[str]) -> list[str]:
-    """What was kept of the output that is replaced, as a sentence."""
-    if not added:
-        return []
-    names = first_of([*map(shown, added)], _SHOWN)
-    return [f"kept {many(len(added), 'file')} of the old output that transplt did not write: {names}"]
 
 
 def _paths(found: Inventory) -> set[str]:

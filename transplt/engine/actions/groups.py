@@ -245,8 +245,12 @@ class Groups:
             return native
         if (same := self._substitution(finding)) is not None:
             return same
+        if finding.code == _NATIVE:
+            title = Sentence("Remove CUDA from the build {name}", name=finding.path)
+            return Group(title, "build", finding.path, "later", effort=Effort.MEDIUM)
         if finding.code.startswith(_OTHER_FILES):
-            return _other_file(finding)
+            page = _page(finding.code)
+            return Group(Sentence(page.action), finding.code, "", page.blocks)
         if len(codes := self._triton.get(finding.path, ())) > 1 and finding.code in codes:
             return _of_triton(finding, codes)
         return self._by_page(finding)
@@ -403,14 +407,6 @@ def _of_triton(finding: Finding, codes: Iterable[str]) -> Group:
     how = "; ".join(f"{action[0].lower()}{action[1:]}" for action in actions)
     title = Sentence("Port the Triton kernels in {name}", name=finding.path)
     return Group(title, "triton", finding.path, _blocks(finding, _page(finding.code)), how)
-
-
-def _other_file(finding: Finding) -> Group:
-    if finding.code == _NATIVE:
-        title = Sentence("Remove CUDA from the build {name}", name=finding.path)
-        return Group(title, "build", finding.path, "later", effort=Effort.MEDIUM)
-    page = _page(finding.code)
-    return Group(Sentence(page.action), finding.code, "", page.blocks)
 
 
 def _build(folder: str, blocks: str = "import") -> Group:

@@ -154,7 +154,8 @@ class Kernels:
         """The extension of a source, or else its folder."""
         naming = [each for each in self._extensions if path in each.sources] or self._extensions_beside(path)
         if len(naming) == 1:
-            return _Owner(_common(naming[0].sources), naming[0].name)
+            folders = {home_of(posixpath.dirname(each)) for each in naming[0].sources}
+            return _Owner(posixpath.commonpath(folders) if folders else "", naming[0].name)
         home = home_of(posixpath.dirname(path))
         if len(above := self._build_of(posixpath.dirname(path)) or "") > len(home):
             home = above  # that of their own build, at the highest
@@ -361,12 +362,6 @@ def _is_twin(of_cuda: _Extension, of_cpu: _Extension) -> bool:
         and any(path.endswith(_KERNEL_SUFFIXES) for path in of_cuda.sources)
         and bool(folders[0] & folders[1])
     )
-
-
-def _common(paths: Iterable[str]) -> str:
-    """The folder of an extension with these sources."""
-    folders = {home_of(posixpath.dirname(path)) for path in paths}
-    return folders.pop() if len(folders) == 1 else posixpath.commonpath(folders) if folders else ""
 
 
 def _is_setup(path: str) -> bool:

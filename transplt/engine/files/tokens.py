@@ -27,6 +27,7 @@ from transplt.engine.files.addresses import names_no_cuda
 from transplt.engine.files.kind import FileKind, is_data
 from transplt.engine.files.line_advice import advise_on
 from transplt.engine.files.native_text import block_comments, has_hash_comments, spoken_places, starts_a_container
+from transplt.engine.own_identifiers import OWN
 from transplt.rules.communication_backends import without_own_names
 from transplt.rules.reasons import CODE_COMMENT, named
 
@@ -137,9 +138,6 @@ def scan_other_file(
     return account.finished()
 
 
-_OWN = Cause(TokenVerdict.IGNORED, reason="own-name")
-
-
 class _Account:
     """What becomes of the tokens of each line of a file: `reported` lines have a finding, `comments` are tokens."""
 
@@ -186,7 +184,7 @@ class _Account:
     def _cause(self, line: _Line, start: int, end: int, commented: bool = False) -> Cause | None:
         """What became of a word; None where nobody speaks of it, and it is part of no name that stays."""
         name = line.ask(self.known, start, end) or _of_a_name(line, start, self.kind)
-        return name or (_OWN if not commented and _is_inside(self.spoken, line.start + start) else None)
+        return name or (OWN if not commented and _is_inside(self.spoken, line.start + start) else None)
 
     def _finding(self, line: _Line, places: Sequence[int]) -> Finding:
         names: list[str] = []

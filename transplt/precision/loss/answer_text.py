@@ -92,7 +92,10 @@ def advice(answer: Answer) -> list[str]:
         )
     elif first is not None and first.number <= max(3, len(pairs) // 50):
         hints.append("they differ after few updates: check the backward pass, the optimizer and the learning rate")
-    elif first is not None and judged.equal_before:
+    elif first is not None and all(
+        abs(pair.a - pair.b) <= max(judged.limits.absolute, judged.limits.share / 10 * abs(pair.b))
+        for pair in pairs[: first.number - 1]
+    ):
         hints.append("they differ after many equal values: rounding errors that add up, an overflow, or different "
                      "data from there on")
     elif first is not None:

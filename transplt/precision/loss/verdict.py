@@ -50,8 +50,8 @@ class Stretch:
 @dataclass(slots=True)
 class Judged:
     """`same`, and what speaks for or against it. `first` is the first pair beyond both limits, `stays` the one from
-    which on they are apart on average; `equal_before`: what lies before `first` is as good as equal; `parts` are fifths
-    of what was compared; `ratio` a constant between the curves.
+    which on they are apart on average; `parts` are fifths of what was compared; `ratio`
+    a constant between the curves.
     """
 
     same: bool
@@ -64,7 +64,6 @@ class Judged:
     not_finite: Pair | None = None
     both_not_finite: int = 0
     ratio: float | None = None
-    equal_before: bool = False
     above: float = 0.0
 
 
@@ -95,9 +94,6 @@ def judged(found: Paired, limits: Limits) -> Judged:
     result.not_finite = odd[0] if odd else None
     result.both_not_finite = len(pairs) - len(finite) - len(odd)
     result.stays = None if same else _apart_to_the_end(finite, limits)
-    before = [pair for pair in finite if result.first is not None and pair.number < result.first.number]
-    tenth = Limits(limits.absolute, limits.share / 10)
-    result.equal_before = bool(before) and not any(_beyond(pair, tenth) for pair in before)
     result.above = sum(pair.a > pair.b for pair in finite) / len(finite) if finite else 0.0
     result.ratio = _constant(finite, limits)
     return result

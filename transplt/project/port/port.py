@@ -222,9 +222,7 @@ def port(
         checks = [*tools.differences(grown.folder)]
         done.notes += checks
         if portable:
-            scripts = sorted(path for path in {*modes, *(each.path for each in files)} if path.endswith(".py"))
-            there = (path for path in scripts if (grown.folder / path).is_file())
-            modules = [path for path in there if has_choice(read_regular(grown.folder / path, OTHER))]
+            modules = _choosing(grown.folder, {*modes, *(each.path for each in files)})
             commits = subjects(top, begun, grown.tip)
             lists = sorted(filter(_LIST_FOR_NPUS.search, own))
             done.body = body(modules, commits, checklist.target(result), run, done.proof, checks, done.left, lists)
@@ -383,6 +381,12 @@ def _commit_container(grown: _Branch, done: Port, name: str) -> None:
     grown.write({devcontainer.NAME: text.encode()})
     subject = "Describe a container with an emulated NPU"
     done.commits.append(Commit(grown.commit([devcontainer.NAME], f"{subject}\n"), subject))
+
+
+def _choosing(folder: Path, paths: Collection[str]) -> list[str]:
+    """The modules of a project that choose its accelerator."""
+    files = (path for path in sorted(paths) if path.endswith(".py") and (folder / path).is_file())
+    return [path for path in files if has_choice(read_regular(folder / path, OTHER))]
 
 
 def _commit_checklist(

@@ -218,8 +218,7 @@ def _left_out(result: RunResult) -> Iterator[str]:
 
 def _few(names: Sequence[str]) -> str:
     """The first of some names, and how many more there are."""
-    first = ", ".join(names[:_MOST_NAMES])
-    more = len(names) - _MOST_NAMES
+    first, more = ", ".join(names[:_MOST_NAMES]), len(names) - _MOST_NAMES
     return first if more <= 0 else gettext("{names} and {count} more", names=first, count=more)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from transplt.base.efforts import EFFORT_TEXT
@@ -12,8 +11,6 @@ from transplt.base.render.workbooks import Sheet, workbook
 from transplt.engine.actions.action import BLOCKS_TEXT
 from transplt.project.survey.table import COLUMNS, table
 
-_Cells = tuple[str | int | float, ...]
-
 
 def survey_workbook(value: dict[str, Any]) -> bytes:
     """The bytes of the workbook: the same for the same survey."""
@@ -22,6 +19,12 @@ def survey_workbook(value: dict[str, Any]) -> bytes:
         [cell(each[name]) if isinstance(each[name], str) else each[name] for name in names]
         for each in table(value["repositories"], value["failed"])
     )
+    actions = (
+        (cell(row["name"]), cell(each["title"]), BLOCKS_TEXT[each["blocks"]], EFFORT_TEXT[Effort(each["effort"])],
+         each["hours"], each["places"], cell(each["first"]), ", ".join(each["codes"]))
+        for row in value["repositories"]
+        for each in row["actions"]
+    )  # fmt: skip
     unblocking = (
         (cell(each["title"]), each["kind"], len(each["last"]), len(each["only"]), len(each["blocks"]),
          cell(", ".join(each["last"])), cell(", ".join(each["blocks"])))
@@ -38,7 +41,7 @@ def survey_workbook(value: dict[str, Any]) -> bytes:
         Sheet("repositories", [name.replace("_", " ") for name in names], repositories,
               [28, 40, *[14] * (len(names) - 2)]),
         Sheet("actions", ("Repository", "What to do", "Blocks", "Effort", "Hours", "Places", "First place", "Codes"),
-              _actions(value), (28, 90, 14, 10, 8, 8, 44, 30)),
+              actions, (28, 90, 14, 10, 8, 8, 44, 30)),
         Sheet("unblocking", ("What", "Kind", "The last in", "Alone in", "Stops in", "Last in (names)", "In (names)"),
               unblocking, (80, 14, 12, 12, 10, 60, 60)),
         Sheet("packages", ("Package", "Blocks", "Used in", "What is known", "Instead", "Blocks (names)"),
@@ -47,13 +50,3 @@ def survey_workbook(value: dict[str, Any]) -> bytes:
         Sheet("failed", ("Repository", "Source", "Reason"), failed, (28, 50, 90)),
     ]  # fmt: skip
     return workbook(sheets if failed else sheets[:-1])
-
-
-def _actions(value: dict[str, Any]) -> Iterator[_Cells]:
-    for row in value["repositories"]:
-        for each in row["actions"]:
-            yield (
-                cell(row["name"]), cell(each["title"]), BLOCKS_TEXT[each["blocks"]],
-                EFFORT_TEXT[Effort(each["effort"])], each["hours"], each["places"], cell(each["first"]),
-                ", ".join(each["codes"]),
-            )  # fmt: skip

@@ -26,7 +26,7 @@ from transplt.engine.files.dependencies.codes import (
     why_an_index,
     without_python,
 )
-from transplt.engine.files.dependencies.indexes import has_cpu_index, index_changes, names_cuda_index
+from transplt.engine.files.dependencies.indexes import has_cpu_index, has_index, index_changes
 from transplt.engine.files.dependencies.others import is_for_others, kept_elsewhere, without_elsewhere
 from transplt.engine.files.dependencies.pythons import python_of_image, python_of_wheel
 from transplt.engine.files.dependencies.versions import (
@@ -153,7 +153,7 @@ def _added(text: str, command: InstallCommand, torch: Requirement, releases: Rel
     added = f" {TORCH_NPU}=={releases.torch_npu}"
     yield Edit((at, at), ADDED, message, added, api=TORCH_NPU, help=added_help(releases))
     pip = command.installer.startswith("pip") and command.installer != "pipenv"
-    if pip and releases.x86_64 and not has_cpu_index(command_text) and not names_cuda_index(command_text):
+    if pip and releases.x86_64 and not has_index(command_text):
         at = max(_behind(text, each) for each in command.requirements)
         yield Edit((at, at), INDEX, why_an_index(releases), index_option(releases.x86_64), api="torch")
 

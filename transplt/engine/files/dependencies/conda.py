@@ -15,7 +15,7 @@ from transplt.engine.files.dependencies.codes import ADDED, CUDA_OUT, MOVED, NOT
 from transplt.engine.files.dependencies.indexes import has_cpu_index
 from transplt.engine.files.dependencies.places import line_of, newline_of, without_line, without_lines
 from transplt.engine.files.dependencies.versions import BUILDS, FAMILY, TORCH, TORCH_NPU, Releases, is_part_of_cuda
-from transplt.rules.releases import index_option
+from transplt.rules.releases import CPU_INDEX
 
 #: Packages that bring conda's own pytorch.
 _BRINGS = re.compile(
@@ -51,10 +51,7 @@ def _to_pip(
     moving = [*torch, *family]
     brings = [each.name for each in conda if each not in (*moving, *cuda) and _BRINGS.fullmatch(normalised(each.name))]
     lines = [without_line(text, each) for each in moving]
-    there = {normalised(each.name) for each in every if each not in moving}
-    pins = releases.pins({normalised(each.name) for each in moving} - there)
-    index = [] if has_cpu_index(text) else [option.lstrip() for option in (index_option(releases.x86_64),) if option]
-    block = _block(text, conda, every, [*moving, *cuda], index + (pins[1:] if "torch" in there else pins))
+    block = _block(text, conda, every, [*moving, *cuda], _from_pip(text, moving, every, releases))
     if brings or None in lines or block is None:
         why = f"{', '.join(brings)} would bring conda's own torch" if brings else "its lines contain more"
         yield Note(
@@ -94,6 +91,14 @@ def _channels(text: str) -> Finds:
         for match in found:
             start, end, new = without_lines(text, *line_of(text, match.start(), match.end()))
             yield Edit((start, end), CUDA_OUT, "the channel of CUDA packages is removed too", new, api="nvidia")
+
+
+def _from_pip(text: str, moving: list[Requirement], every: list[Requirement], releases: Releases) -> list[str]:
+    """What the list of pip gets."""
+    there = {normalised(each.name) for each in every if each not in moving}
+    index = [f"--extra-index-url {CPU_INDEX}"] if releases.x86_64 and not has_cpu_index(text) else []
+    pins = releases.pins({normalised(each.name) for each in moving} - there)
+    return index + (pins[1:] if "torch" in there else pins)
 
 
 def _block(

@@ -32,10 +32,9 @@ from transplt.engine.files.dependencies.codes import (
 )
 from transplt.engine.files.dependencies.indexes import (
     elsewhere_indexes,
-    has_cpu_index,
+    has_index,
     index_changes,
     is_cuda_index,
-    names_cuda_index,
 )
 from transplt.engine.files.dependencies.others import FOR_OTHERS, is_for_others, kept_elsewhere, without_elsewhere
 from transplt.engine.files.dependencies.places import (
@@ -296,7 +295,7 @@ def _additions(document: Document, requirements: list[Requirement], text: str, r
         and not FOR_OTHERS.search(each.section.lower())
     ]
     if there:
-        if torch and releases.x86_64 and not _has_index(text):
+        if torch and releases.x86_64 and not has_index(text):
             yield from _index_for(document, text, torch[0], releases)
         return
     main = [each for each in torch if each.section in ("", "project.dependencies", "tool.poetry.dependencies")]
@@ -317,13 +316,8 @@ def _additions(document: Document, requirements: list[Requirement], text: str, r
         for start, end, new in added:
             message = f"torch-npu {releases.torch_npu} goes with torch {releases.torch}"
             yield Edit((start, end), ADDED, message, new, api=TORCH_NPU, help=added_help(releases), group=group)
-    if done and releases.x86_64 and not _has_index(text):
+    if done and releases.x86_64 and not has_index(text):
         yield from _index_for(document, text, torch[0], releases)
-
-
-def _has_index(text: str) -> bool:
-    """True where the builds for the CPU are found, or those for CUDA, whose address becomes theirs."""
-    return has_cpu_index(text) or names_cuda_index(text)
 
 
 def _index_for(document: Document, text: str, torch: Requirement, releases: Releases) -> Finds:

@@ -31,14 +31,14 @@ def is_cuda_index(address: str) -> bool:
     return _CUDA_ADDRESS.fullmatch(address) is not None
 
 
-def names_cuda_index(text: str) -> bool:
-    """True for a text with an address that brings builds for CUDA."""
-    return _CUDA_ADDRESS.search(text) is not None
-
-
 def has_cpu_index(text: str) -> bool:
     """True where the builds for the CPU can be found."""
     return re.search(rf"{_HOST}(?:nightly/|test/)?cpu\b", text) is not None
+
+
+def has_index(text: str) -> bool:
+    """True where the builds for the CPU are found, or those for CUDA, whose address becomes theirs."""
+    return has_cpu_index(text) or _CUDA_ADDRESS.search(text) is not None
 
 
 def index_changes(text: str, needs_pypi: bool) -> Iterator[tuple[int, int, str]]:
