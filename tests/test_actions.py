@@ -292,6 +292,22 @@ def test_kernels_are_told_apart_and_their_build_is_one_more() -> None:
     }
 
 
+def test_kernels_that_an_adaptor_writes_leave_their_sources() -> None:
+    source, build = line_of("csrc/a.cu", 1, "NPU806", "cuda.h"), built("setup.py", "ops_ext", "csrc/a.cu")
+    called = at("ops.py", 3, "NPU553", "ops_ext", adaptor="kernels")
+    (action,) = actions_of([source, build, called])
+    assert action.how.startswith("`--adapt kernels` writes what is called with operators of PyTorch")
+    assert "`--adapt kernels` writes what is called, slower" in "\n".join(first_actions([action], 3))
+    (other,) = actions_of([source, build, replace(called, adaptor="")])
+    assert "--adapt" not in other.how
+
+
+def test_an_image_of_the_portable_style_stays_beside_a_second_one() -> None:
+    found = [at("Dockerfile", 2, "NPU850"), at("Dockerfile", 1, "NPU805", "nvidia_icd.json")]
+    assert ["Dockerfile.npu" in each.how for each in actions_of(found, "portable")] == [True]
+    assert ["Dockerfile.npu" in each.how for each in actions_of(found)] == [False]
+
+
 def sources_of(*paths: str) -> list[Finding]:
     return [line_of(path, 3, "NPU806", "cuda.h") for path in paths]
 

@@ -39,7 +39,7 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     if b".load(" not in work.source.utf8 or hides_arguments(call) or not call.args:
         return
     above = parent(call)
-    if isinstance(above, ast.Call) and _SCHEDULER.search(ast.unparse(above.func)):
+    if _SCHEDULER.search(ast.unparse(getattr(above, "func", above))):
         return  # its state holds numbers
     place = argument_at(call, 1, "map_location")
     if place is not None and not _is_none_on_a_device(work, place):

@@ -9,7 +9,7 @@ from typing import Any
 from transplt.base.render.cell import figure, first_of, many, visible
 from transplt.precision.loss.course import rises
 from transplt.precision.loss.pairing import Pair, Paired
-from transplt.precision.loss.verdict import FirstFifth, Judged, Stretch
+from transplt.precision.loss.verdict import FirstFifth, Judged, Limits, Stretch
 
 FORMAT = 1
 #: A curve that lies so often on one side of the other is reported.
@@ -76,7 +76,7 @@ def advice(answer: Answer) -> list[str]:
     judged, pairs = answer.judged, answer.found.pairs
     if judged.same:
         return []
-    first = judged.first
+    first, narrow = judged.first, Limits(judged.limits.absolute, judged.limits.share / 10)
     hints = []
     if judged.not_finite is not None and judged.not_finite == first:
         hints.append("one side overflows: record the steps before that, find the first overflow, check the loss scale")
@@ -92,10 +92,7 @@ def advice(answer: Answer) -> list[str]:
         )
     elif first is not None and first.number <= max(3, len(pairs) // 50):
         hints.append("they differ after few updates: check the backward pass, the optimizer and the learning rate")
-    elif first is not None and all(
-        abs(pair.a - pair.b) <= max(judged.limits.absolute, judged.limits.share / 10 * abs(pair.b))
-        for pair in pairs[: first.number - 1]
-    ):
+    elif first is not None and all(narrow.holds(abs(p.a - p.b), abs(p.b)) for p in pairs[: first.number - 1]):
         hints.append("they differ after many equal values: rounding errors that add up, an overflow, or different "
                      "data from there on")
     elif first is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from transplt.base.errors import shown
@@ -109,9 +109,7 @@ def conditions(action: Action) -> Iterator[str]:
     functions = sorted({each.detail("function") for each in rest})
     if not outside and (action.blocks != "later" or "" in functions):
         return
-    # What ends in `=` is an argument of a function.
-    named = [gettext("the argument {name}", name=each[:-1]) if each.endswith("=") else each for each in sorted(options)]
-    asked, called = (gettext(" or ").join(each[:_MOST_PARTS]) for each in (named, functions))
+    asked, called = (gettext(" or ").join(each[:_MOST_PARTS]) for each in (_named(options), functions))
     if options and rest and not outside:
         yield gettext("only with {options}, or when {functions} runs", options=asked, functions=called)
     elif options:
@@ -120,6 +118,11 @@ def conditions(action: Action) -> Iterator[str]:
         yield gettext("when {functions} runs", functions=called)
     if rest and outside and not action.aside:
         yield gettext(_OUTSIDE)
+
+
+def _named(options: Iterable[str]) -> list[str]:
+    """Options as they are asked for; what ends in `=` is an argument of a function."""
+    return [gettext("the argument {name}", name=each[:-1]) if each.endswith("=") else each for each in sorted(options)]
 
 
 def _counted(action: Action) -> Sequence[Finding]:

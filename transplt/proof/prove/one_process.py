@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from transplt.base.render.cell import many
+from transplt.base.render.cell import first_of, many
 from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.prove import ends, loaders, precision, printed, steps
 from transplt.proof.prove.branches import OneSided, Way, one_sided
@@ -291,8 +291,7 @@ def _not_loaded(one: Training, other: Training) -> Difference | None:
         return None
     for event in other.of("missing"):
         names: list[str] = event.fields["names"]
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        return Difference(f"the state that is loaded has no {names[0]}{more}", event.place)
+        return Difference(f"the state that is loaded has no {first_of(names, 1)}", event.place)
     return None
 
 
