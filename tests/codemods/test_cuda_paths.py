@@ -1105,6 +1105,29 @@ def test_a_gate_for_more_than_such_settings_moves(head: str, body: str, rest: st
     assert head.replace("cuda", "npu").encode() in result.data
 
 
+_LOADS = "kwargs.update(map_location='cpu')"
+
+
+@pytest.mark.parametrize(
+    ("body", "stays"),
+    [
+        (f"if torch.cuda.is_available():\n        pass\n    else:\n        {_LOADS}", 1),
+        (f"if not torch.cuda.is_available():\n        {_LOADS}", 1),
+        (f"if torch.cuda.is_available():\n        return kwargs\n    if kwargs:\n        {_LOADS}", 1),
+        (f"if not torch.cuda.is_available():\n        if kwargs:\n            with f: {_LOADS}", 1),
+        ("if not torch.cuda.is_available():\n        f(map_location='cpu')\n        f(map_location=None)", 1),
+        (f"if not torch.cuda.is_available():\n        {_LOADS}\n    else:\n        kwargs = {{}}", 0),
+        (f"if torch.cuda.is_available():\n        f()\n    else:\n        {_LOADS}", 0),
+        (f"{_LOADS}\n    if not torch.cuda.is_available():\n        kwargs = {{}}", 0),
+        (f"if torch.cuda.is_available():\n        return\n    elif kwargs:\n        return\n    {_LOADS}", 1),
+        ("if not torch.cuda.is_available():\n        kwargs.update(map_location='meta')", 0),
+    ],
+)
+def test_a_gate_is_for_both_where_cuda_alone_does_nothing_and_all_else_loads_to_the_cpu(body: str, stays: int) -> None:
+    result = migrate(f"import torch\n\ndef f(kwargs):\n    {body}\n    return kwargs\n")
+    assert result.changed is not bool(stays)
+
+
 STOPS = [
     "if x.is_cuda:\n        return median_filter_cuda(x)\n    raise ValueError('needs CUDA')",
     "if not x.is_cuda:\n        raise ValueError('needs CUDA')\n    return median_filter_cuda(x)",

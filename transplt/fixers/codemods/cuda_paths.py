@@ -14,7 +14,7 @@ from transplt.edits.edit import Edit, Finds, Kept, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.gates.cuda_side import CudaSide
-from transplt.flow.gates.idle import idle
+from transplt.flow.gates.idle import cpu_loads, idle
 from transplt.flow.gates.not_cpu import refuses_the_cpu
 from transplt.syntax.conditions import sides_of, stops_otherwise
 from transplt.syntax.nodes import attribute_of, call_of
@@ -43,12 +43,13 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
     if not gates:
         return
     side = CudaSide(work.slots, work.rules, work.project)
+    loads = cpu_loads(work.scan)
     taken_back: set[int] = set()
     stays = work.once(only_on_cuda)
     left = set[int]()  # what an NPU takes instead
     shut: list[ast.AST] = []  # what no NPU comes to
     for edit, (question, truth) in gates:
-        if not work.settings.tune and (reason := idle(work.slots, question, truth)):  # a tuning may set the NPU's own
+        if not work.settings.tune and (reason := idle(work.slots, question, truth, loads)):  # or it sets the NPU's own
             taken_back.add(id(edit))
             assert isinstance(edit.node, ast.expr)
             yield work.keep(edit.node, reason)

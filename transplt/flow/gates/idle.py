@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from itertools import islice
 
@@ -11,8 +12,8 @@ from transplt.flow.slot_stores import is_map_location
 from transplt.flow.slots import Slots
 from transplt.syntax.conditions import Sides, sides_of
 from transplt.syntax.names import Names
-from transplt.syntax.nodes import nodes_in, of_kind, string_of
-from transplt.syntax.scan import parent
+from transplt.syntax.nodes import nodes_in, string_of
+from transplt.syntax.scan import Scan, parent
 
 #: Settings of CUDA's own libraries, which torch_npu does not read.
 _SETTINGS = "torch.backends.cud"
@@ -21,8 +22,8 @@ _PLAIN = (ast.Constant, ast.Name, ast.Attribute, ast.UnaryOp, ast.BoolOp, ast.Co
           ast.cmpop, ast.expr_context)  # fmt: skip
 
 
-def idle(slots: Slots, question: ast.expr, truth: bool) -> str:
-    """The name of the reason why a gate that is true on CUDA only may stay without a word; empty for all others."""
+def idle(slots: Slots, question: ast.expr, truth: bool, loads: list[int]) -> str:
+    """Why a gate that is true on CUDA only may stay without a word; empty for all others. `loads`: by `cpu_loads`."""
     if truth and _asks_for_a_version(slots, question):
         return "vendor-asked"
     if truth and _loads_to_the_cpu(question):
@@ -30,7 +31,7 @@ def idle(slots: Slots, question: ast.expr, truth: bool) -> str:
     sides = sides_of(question, truth)
     above = parent(question)
     above = parent(above) if isinstance(above, ast.UnaryOp) else above
-    if truth and isinstance(above, ast.If) and _only_the_other_loads(sides):
+    if truth and isinstance(above, ast.If) and _only_the_other_loads(sides, loads):
         return "both"
     if sides.value is not None or sides.other_runs:
         return ""
@@ -50,12 +51,18 @@ def _loads_to_the_cpu(question: ast.expr) -> bool:
     return False
 
 
-def _only_the_other_loads(sides: Sides) -> bool:
+def _only_the_other_loads(sides: Sides, loads: list[int]) -> bool:
     """True where CUDA alone does nothing, and all else loads to the CPU, which is right for every file."""
-    if any(isinstance(each, (ast.Call, ast.Assign)) for each in nodes_in(sides.this)):
+    lines = ((getattr(run[start], "lineno", 0), getattr(run[-1], "end_lineno", 0)) for run, start in sides.other_runs)
+    if all(bisect_left(loads, first) == bisect_right(loads, last) for first, last in lines):
         return False
-    given = of_kind(ast.keyword, nodes_in(sides.other))
-    return any(each.arg == "map_location" and string_of(each.value) == "cpu" for each in given)
+    return not any(isinstance(each, (ast.Call, ast.Assign)) for each in nodes_in(sides.this))
+
+
+def cpu_loads(scan: Scan) -> list[int]:
+    """The lines on which a call is given `map_location="cpu"`, in order."""
+    given = (each for call in scan.calls for each in call.keywords if each.arg == "map_location")
+    return sorted(each.lineno for each in given if string_of(each.value) == "cpu")
 
 
 def sets_libraries(names: Names, body: Iterable[ast.AST]) -> bool:
