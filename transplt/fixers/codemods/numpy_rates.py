@@ -31,13 +31,14 @@ def rates_of_numpy(work: Work, tree: ast.Module) -> Finds:
     project = work.project
     if not (project.known and project.loads and saves_rates(project.switches)):
         return
-    if loads_objects(work.scan.path, project.switches):
+    rates = [node.value for node in work.scan.assigns for each in of_kind(ast.Subscript, node.targets)
+             if string_of(each.slice) == "lr"]  # fmt: skip
+    if not rates or loads_objects(work.scan.path, project.switches):
         return
     arrays = NumpyValues(program_of([work.file], project))
-    for node in work.scan.assigns:
-        keys = [string_of(each.slice) for each in of_kind(ast.Subscript, node.targets)]
-        if "lr" in keys and (_is_numpy(work, node.value) or arrays.is_one(work.file, node.value)):
-            yield work.note(node.value, fixer.code, _MESSAGE, api="torch.save", help=_HELP)
+    for rate in dict.fromkeys(rates):
+        if _is_numpy(work, rate) or arrays.is_one(work.file, rate):
+            yield work.note(rate, fixer.code, _MESSAGE, api="torch.save", help=_HELP)
 
 
 def _is_numpy(work: Work, value: ast.expr, depth: int = 4) -> bool:
