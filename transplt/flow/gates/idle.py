@@ -69,8 +69,8 @@ def sets_libraries(names: Names, body: Iterable[ast.AST]) -> bool:
     """True for statements that make settings of CUDA's own libraries, by plain values and under plain conditions, and
     nothing else; False where there are none.
     """
-    every = [*body]
-    for statement in every:
+    found = False
+    for statement in body:  # of many gates each has all the rest of its block
         match statement:
             case ast.Assign(targets=targets, value=plain):
                 sets = all((names.qualified(each) or "").startswith(_SETTINGS) for each in targets)
@@ -78,9 +78,9 @@ def sets_libraries(names: Names, body: Iterable[ast.AST]) -> bool:
                 sets = sets_libraries(names, [*inner, *others])
             case _:
                 return False
-        if not sets or not _is_plain(plain):
+        if not (found := sets and _is_plain(plain)):
             return False
-    return bool(every)
+    return found
 
 
 def _is_plain(node: ast.AST) -> bool:
