@@ -48,7 +48,8 @@ COUNTED = (
     "elif on device string", "elif on device string, ret", "comparison chain", "ternaries nested", "sum of strings",
     "sum of names", "type == and", "functions call next2", "classes inherit next", "gates before packages",
     "kernels of Triton", "one long kernel of Triton", "yield", "overloads", "functions with a device",
-    "defaults of one function", "gates that return", "if return gates", "cases for the NPU", "lambda map_location", "chain of calls",
+    "defaults of one function", "gates that return", "cases for the NPU", "lambda map_location", "chain of calls",
+    "if return gates",
     "sh pipes", "sh and", "sh semicolons", "sh substitutions", "sh options", "docker RUN and", "docker ENV one",
 )  # fmt: skip
 

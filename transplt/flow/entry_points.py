@@ -127,7 +127,7 @@ class _Tree:
     _leads_to: dict[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)  # by folder and name
 
     def __post_init__(self) -> None:
-        words = _words_of(self.entries)
+        words = {each.name: each.words for entry in self.entries.values() for each in entry.options}
         given: dict[str, set[str]] = {}
         for function, text in (each for entry in self.entries.values() for each in entry.given):
             given.setdefault(function, set()).add(text)
@@ -212,10 +212,6 @@ def _kinds(entry: Entry, given: Mapping[str, Collection[str]]) -> tuple[list[set
     return [*kinds, {*entry.never, *idle}], idle
 
 
-def _words_of(entries: Mapping[str, Entry]) -> dict[str, str]:
-    return {each.name: each.words for entry in entries.values() for each in entry.options}
-
-
 def _covers(path: str, name: str) -> int:
     """How many parts of a full name, from its first on, end the path of a file."""
     parts, module = name.split("."), path.removesuffix(".py").removesuffix("/__init__").split("/")
@@ -265,7 +261,9 @@ def aside_of(
     others |= {path for path in reached if _below(path, inside)}
     named = _loaded({path for path in started if path in leading}, tree.leads, every)
     unnamed = frozenset(reached - named) if named else frozenset[str]()
-    inside |= _idle(named, meant) if named else set()
+    if named:  # folders at the top with Python of which nothing is loaded by what is started
+        tops = {path.partition("/")[0] for path in meant if "/" in path}
+        inside |= tops - {path.partition("/")[0] for path in named}
     folders = _folders(every, python)
     words |= _asked_by(tree.switches, others - _loaded(starts, tree.asked, every), tree)
     names, chosen = tree.names_taken(), _chosen(reached, tree) | words
@@ -350,11 +348,6 @@ def _programs_inside(leading: Collection[str], tree: _Tree, started: Collection[
         return frozenset()
     loaded = _loaded(training, tree.leads, tree.entries)
     return frozenset(folder for folder in inside if not any(path.startswith(f"{folder}/") for path in loaded))
-
-
-def _idle(named: Collection[str], meant: Iterable[str]) -> set[str]:
-    """The folders at the top with Python of which nothing is loaded by what is started."""
-    return {path.partition("/")[0] for path in meant if "/" in path} - {path.partition("/")[0] for path in named}
 
 
 def _unasked(reached: set[str], starts: Collection[str], tree: _Tree) -> tuple[set[str], dict[str, str]]:

@@ -235,19 +235,22 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
     by_name, starts = _LOADS_BY_NAME.in_(data), _STARTS.in_(data)
     loads = by_name | _REGISTERS.in_(data)
     trains = _trains(data)
-    options = () if named_aside(path) else options_in(data)
-    sets = _SETS.findall(data) if b".device" in data and not named_aside(path) else []
+    aside = named_aside(path)  # nobody asks such a file for what a program says
+    options = () if aside else options_in(data)
+    sets = _SETS.findall(data) if b".device" in data and not aside else []
     keys = tuple(sorted({each.decode() for each in sets}))
     # TensorRT or CUDA's own interface at its top, and no training
     stands = _BOUND.finditer(data) if _BOUND_NAMES.in_(data) and not _GOES_BACK.in_(data) else ()
     bound = any(holds_whole_files(match[1].decode()) for match in stands)
-    floors = () if named_aside(path) else floors_met({*at_once, *called, *branched, *guarded}, data)
-    asked = asked_in(data, lines, chain.from_iterable(found))
+    floors = () if aside else floors_met({*at_once, *called, *branched, *guarded}, data)
+    asked = () if aside else asked_in(data, lines, chain.from_iterable(found))
     infers = _INFERS.in_(data) and _MAY_TRAIN.search(data) is None  # it computes without gradients alone
+    roots = {name.partition(".")[0] for name in imported}
+    framework = "torch" if "torch" in roots else min(FRAMEWORKS & roots, default="")
     acts = "/" not in path and _ACTS.search(data) is not None
     return Entry(
         at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts,
-        _framework(imported), tuple(sorted(unasked)), infers, never, tuple(sorted(selected)), _given(data),
+        framework, tuple(sorted(unasked)), infers, never, tuple(sorted(selected)), _given(data),
         asked, by_name, tuple(_tabled(data, own)),
     )  # fmt: skip
 
@@ -258,11 +261,6 @@ def _tabled(data: bytes, imported: Mapping[bytes, str]) -> Iterator[tuple[str, s
         held = [(imported[name], key.decode()) for key, name in _ROW.findall(table[2]) if name in imported]
         asked = re.search(rb"\b%s\[(?:\w+\.)*(\w+)\]" % table[1], data) if held else None
         yield from ((name, asked[1].decode(), key) for name, key in held) if asked is not None else ()
-
-
-def _framework(imported: set[str]) -> str:
-    roots = {name.partition(".")[0] for name in imported}
-    return "torch" if "torch" in roots else min(FRAMEWORKS & roots, default="")
 
 
 def _trains(data: bytes) -> bool:
