@@ -732,7 +732,7 @@ def test_pins_without_a_wheel_for_the_pythons_of_torch_npu_are_reported(
         "numpy==1.18.5\nflask\n",  # nothing is raised here
         "numpydoc==0.1\ntorch\n",
         "opencv-python==4.6.0.66\nopencv-python-headless~=4.5\ntorch\n",
-        "tensorflow-datasets==1.0\nnumba==0.55.0\ntorch\n",
+        "tensorflow-datasets==1.0\nnumba==0.57.0\ntorch\n",
         "torch\n",
         "torch\ntensorboard==2.11.1\ntensorboardX==2.6\n",
         "torch\ntransformers==4.16.0\ndataclasses==0.6\nlibrosa==0.9.0\n",
@@ -768,6 +768,15 @@ def test_pins_that_protobuf_and_numpy_of_today_break(pin: str, fails: str, bound
 def test_pins_of_sources_that_are_not_built_any_more(pin: str) -> None:
     (note,) = [each for each in migrate(f"torch==1.9.0\n{pin}\n").findings if each.code == "NPU845"]
     assert note.message.startswith(pin.replace("[atari]", "") + ": no wheel for Python 3.10 or newer")
+
+
+@pytest.mark.parametrize("pin", ["sentencepiece==0.1.96", "numba==0.56.4", "onnxruntime<1.15"])
+def test_pins_that_the_oldest_python_alone_has_a_wheel_of(pin: str) -> None:
+    (note,) = [each for each in migrate(f"torch==1.9.0\n{pin}\n").findings if each.code == "NPU845"]
+    assert note.message == f"{pin}: of the Pythons that torch {NEW.release} needs, only 3.10 has a wheel"
+    asked = f"name: a\ndependencies:\n  - python=3.10\n  - pip:\n    - torch==1.9.0\n    - {pin}\n"
+    assert "NPU845" not in open_codes(migrate(asked, "environment.yml"))
+    assert "NPU845" not in open_codes(migrate(f"torch==1.9.0\n{pin.split('=')[0].split('<')[0]}==99\n"))
 
 
 @pytest.mark.parametrize("more", ["", "numpy==1.18.5\n"])  # such a numpy has to be a newer one, and has no np.complex

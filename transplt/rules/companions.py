@@ -119,20 +119,28 @@ NEWER = marked(
 
 
 def no_wheel(pin: Requirement, torch: str, python: str) -> str:
-    """What is said of a pin that there is no wheel of for the Pythons of a torch, of which `python` is the oldest."""
+    """What is said of a pin that there is no wheel of for the Pythons of a torch, of which `python` is the oldest; or
+    for none but that one.
+    """
+    if not older_pins([pin], (python,), alone=True):
+        return f"{pin.name}{pin.specifier}: of the Pythons that torch {torch} needs, only {python} has a wheel"
     first = first_wheel(normalised(pin.name), python)
     since = f"; {first} is the first release with one" if first else ""
     return f"{pin.name}{pin.specifier}: no wheel for Python {python} or newer, which torch {torch} needs{since}"
 
 
-def older_pins(requirements: Iterable[Requirement], pythons: tuple[str, ...]) -> list[Requirement]:
+def older_pins(
+    requirements: Iterable[Requirement], pythons: tuple[str, ...], *, alone: bool = False
+) -> list[Requirement]:
     """The requirements that bound a package to releases without a wheel for any of some Pythons, oldest first: pip
-    would have to build them from source, with a compiler of their time.
+    would have to build them from source, with a compiler of their time. Or to releases that no newer one than the
+    oldest can build, where that is not `alone`.
     """
     if not pythons:
         return []
     every = list(requirements)
-    older = older_than(every, lambda name: first_wheel(name, pythons[0]))
+    newer = "" if alone else f"after {pythons[0]}"
+    older = older_than(every, lambda name: first_wheel(name, newer) or first_wheel(name, pythons[0]))
     return older + [each for each in every if (normalised(each.name), each.specifier) in _OF_PYTHON_36]
 
 

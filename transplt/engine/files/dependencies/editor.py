@@ -170,7 +170,8 @@ _OF_ALL = "requirements.txt"
 
 def _pythons(document: Document, text: str, requirements: list[Requirement], releases: Releases) -> Finds:
     """The Pythons that a file is for, and pins that no wheel is built for on those that torch_npu has."""
-    for versions, start, end in pythons_asked_for(text, document.name):
+    asked = [*pythons_asked_for(text, document.name)]
+    for versions, start, end in asked:
         if not fits(versions, releases.pythons):
             yield Note(
                 (start, end), PYTHON, Level.MANUAL,
@@ -178,11 +179,11 @@ def _pythons(document: Document, text: str, requirements: list[Requirement], rel
                 effort=Effort.MEDIUM, help=wheels_for(releases.torch_npu, releases.pythons),
             )  # fmt: skip
     if document.path == _OF_ALL or any(normalised(each.name) in TORCH for each in requirements):
-        yield from _without_wheels(requirements, releases)
+        yield from _without_wheels(requirements, releases, alone=bool(asked))
 
 
-def _without_wheels(requirements: list[Requirement], releases: Releases) -> Finds:
-    older = older_pins(requirements, releases.pythons)
+def _without_wheels(requirements: list[Requirement], releases: Releases, *, alone: bool = False) -> Finds:
+    older = older_pins(requirements, releases.pythons, alone=alone)
     yield from (of_older_pin(each, releases) for each in older)
     raised = older_than(requirements, lambda name: asked_by_torch(name, releases.torch))
     for each in raised:
