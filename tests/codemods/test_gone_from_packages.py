@@ -10,6 +10,9 @@ from transplt.base.settings import Settings
 from transplt.engine import engine
 from transplt.engine.prefilter import worth_a_look
 
+_TASK = "import pytorch_lightning as pl\nclass Task(pl.LightningModule):\n    def"
+_IO = "from pytorch_lightning.plugins import CheckpointIO\nclass Own(CheckpointIO):\n    def"
+_MODEL = "from transformers import BertPreTrainedModel\nclass Own(BertPreTrainedModel):\n    def"
 _REGISTERED = """\
 from timm.models.registry import register_model
 from timm.models.vision_transformer import VisionTransformer
@@ -81,6 +84,12 @@ from timm.models.vision_transformer import VisionTransformer
         "import numpy as np\narea = np.trapz(y, x)",
         "from skimage.feature import greycomatrix",
         "from pytorch_lightning.utilities.distributed import rank_zero_only",
+        f"{_TASK} validation_epoch_end(self, outputs): pass",
+        f"{_TASK} training_step(self, batch, batch_idx, optimizer_idx): pass",
+        f"{_TASK} optimizer_step(self, epoch, batch_idx, optimizer, optimizer_idx=0, optimizer_closure=None): pass",
+        f"{_TASK} on_train_batch_end(self, outputs, batch, batch_idx, dataloader_idx): pass",
+        f"{_IO} load_checkpoint(self, path, storage_options=None): pass",
+        f"{_MODEL} prepare_inputs_for_generation(self, input_ids, past=None): pass",
         f"{_REGISTERED}def tiny(**kwargs):\n    return VisionTransformer(depth=2, **kwargs)",
         f"{_REGISTERED}def tiny(**kwargs):\n    return Own(**kwargs)\nclass Own(VisionTransformer):\n"
         "    def __init__(self, *args, **kwargs):\n        super().__init__(*args, **kwargs)",
@@ -150,6 +159,15 @@ def test_reported(source: str) -> None:
         "import yaml\nc = yaml.load(f, yaml.Loader)",
         "import yaml\nc = yaml.load(*given)",
         "import yaml\nc = yaml.safe_load(f)",
+        f"{_TASK} on_validation_epoch_end(self): pass\n    def training_step(self, batch, batch_idx): pass",
+        f"{_TASK} on_train_batch_end(self, outputs, batch, batch_idx, dataloader_idx=0): pass",
+        f"{_TASK} training_step(self, batch, batch_idx, optimizer_idx=0): pass",
+        "class Task(Own):\n    def validation_epoch_end(self, outputs): pass",
+        "import pytorch_lightning as pl\nclass Task(Own):\n    def validation_epoch_end(self, outputs): pass",
+        f"{_IO} load_checkpoint(self, path, **kwargs): pass\n    def save_checkpoint(self, checkpoint, path): pass",
+        f"{_IO} load_checkpoint(self, path, map_location=None, weights_only=None): pass",
+        f"{_MODEL} prepare_inputs_for_generation(self, input_ids, past=None, **kwargs): pass",
+        "def prepare_inputs_for_generation(input_ids): pass\nimport transformers",
         f"{_REGISTERED}def tiny(**kwargs):\n    kwargs.pop('pretrained_cfg')\n    return VisionTransformer(**kwargs)",
         f"{_REGISTERED}def tiny(**kwargs):\n    return build(**kwargs)",
         f"{_REGISTERED}def tiny(**kwargs):\n    return Own(**kwargs)\nclass Own:\n    def __init__(self, **kw): pass",

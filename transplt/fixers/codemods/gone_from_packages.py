@@ -18,7 +18,7 @@ from transplt.fixers.codemods.old_names import guarded
 from transplt.fixers.codemods.refused_calls import first_torch, since
 from transplt.flow.last_value import last_value
 from transplt.rules.since import only_older, rows_of_gone
-from transplt.syntax.nodes import inner_nodes, keyword_of, lacks, of_kind, plain_name
+from transplt.syntax.nodes import class_of_method, inner_nodes, keyword_of, lacks, of_kind, plain_name
 from transplt.syntax.scan import chain, parent
 
 #: What shows that a file may have a name of a package which most files name, or whose name is a part of other words.
@@ -36,7 +36,7 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 #: What a row asks of a call that it holds for; `method` only that an object has it called.
-_CONDITIONS = ("lacks", "keyword", "positional", "hands_on", "taken", "method")
+_CONDITIONS = ("lacks", "keyword", "positional", "hands_on", "taken", "method", "overridden")
 
 
 def _unconditional() -> Iterator[str]:
@@ -192,3 +192,26 @@ def _takes_no_other(work: Work, called: ast.expr) -> bool:
         return (work.names.qualified(called) or "").startswith("timm.models.")
     made = (each for each in own[0].body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
     return all(each.args.kwarg is None for each in made) or any(_takes_no_other(work, base) for base in own[0].bases)
+
+
+@fixer.on(ast.FunctionDef)
+def overridden(work: Work, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Finds:
+    """Report a method of a package's class that the package calls no more, or calls in another way."""
+    owner = class_of_method(node)
+    for base in owner.bases if owner else ():
+        package = (work.names.qualified(base) or "").partition(".")[0]
+        row = _row(work, f"{package}.*.{node.name}")
+        if row is not None and (place := _unfit(row, node.args)) is not None:
+            api, blocks = row["about"], row.get("blocks", "")
+            yield work.note(place, fixer.code, row["message"], api=api, help=row["help"], blocks=blocks)
+            return
+
+
+def _unfit(row: dict[str, Any], args: ast.arguments) -> ast.arg | None:
+    """The parameter that a package hands on no more (`asks`); the last one, where there is none for what it does."""
+    given = {each.arg: each for each in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
+    if "asks" in row:
+        found = given.get(row["asks"])
+        return None if args.defaults and found is args.args[-1] else found  # such a default does no harm
+    fits = "omits" in row and (args.kwarg is not None or row["omits"] in given)
+    return None if fits else next(reversed(given.values()), None)
