@@ -259,7 +259,7 @@ def _raised(text: str, name: str, releases: Releases) -> tuple[str, set[str]]:
     floor, under a comment that says what it was. And the names of those packages.
     """
     listed = without_elsewhere(requirements_of(text, name, FileKind.REQUIREMENTS))
-    older = older_pins(listed, releases.pythons, alone=True)
+    older = older_pins(listed, releases.pythons, only=True)
     older += older_than(listed, lambda each: asked_by_torch(each, releases.torch))
     beside = partial(beside_newer, other="tensorflow") if any(each.name == "tensorflow" for each in older) else None
     older += older_than(listed, beside) if beside else []

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, partial
 
 from transplt.base.language import marked
 from transplt.base.settings import TORCH_VERSIONS
-from transplt.base.text.requirement import Requirement, ceiling, normalised
+from transplt.base.text.requirement import Requirement, normalised
 from transplt.rules.package_releases import sets_of, shipped
+from transplt.rules.since import only_older
 from transplt.rules.tables import read_table
 from transplt.rules.versions import version_key
 
@@ -19,8 +19,6 @@ _table = partial(read_table, "support/companions.json")
 _PATCHES = 10
 #: Pins of what is for Python 3.6 alone, of which newer ones have it in themselves (its Requires-Python, in the index).
 _OF_PYTHON_36 = frozenset({("dataclasses", "==0.7"), ("dataclasses", "==0.8")})
-#: A clause that bounds from above; `==1.18.*` ends before 1.19.
-_BOUND = re.compile(r"(==|===|<=|<|~=)(\d[\w.]*?)(?:\.\*)?")
 
 
 def asked_by_torch(package: str, torch: str) -> str:
@@ -119,27 +117,21 @@ NEWER = marked(
 
 
 def no_wheel(pin: Requirement, torch: str, python: str) -> str:
-    """What is said of a pin that there is no wheel of for the Pythons of a torch, of which `python` is the oldest; or
-    for none but that one.
-    """
-    if not older_pins([pin], (python,), alone=True):
+    """What is said of a pin without a wheel for the Pythons of a torch, or for none but `python`, the oldest."""
+    if not older_pins([pin], (python,), only=True):
         return f"{pin.name}{pin.specifier}: of the Pythons that torch {torch} needs, only {python} has a wheel"
     first = first_wheel(normalised(pin.name), python)
     since = f"; {first} is the first release with one" if first else ""
     return f"{pin.name}{pin.specifier}: no wheel for Python {python} or newer, which torch {torch} needs{since}"
 
 
-def older_pins(
-    requirements: Iterable[Requirement], pythons: tuple[str, ...], *, alone: bool = False
-) -> list[Requirement]:
+def older_pins(requirements: Iterable[Requirement], pythons: Sequence[str], *, only: bool = False) -> list[Requirement]:
     """The requirements that bound a package to releases without a wheel for any of some Pythons, oldest first: pip
-    would have to build them from source, with a compiler of their time. Or to releases that no newer one than the
-    oldest can build, where that is not `alone`.
+    would have to build them from source, with a compiler of their time. Or, if not `only`, for one but the oldest.
     """
     if not pythons:
         return []
-    every = list(requirements)
-    newer = "" if alone else f"after {pythons[0]}"
+    every, newer = list(requirements), "" if only else f"after {pythons[0]}"
     older = older_than(every, lambda name: first_wheel(name, newer) or first_wheel(name, pythons[0]))
     return older + [each for each in every if (normalised(each.name), each.specifier) in _OF_PYTHON_36]
 
@@ -147,23 +139,4 @@ def older_pins(
 def older_than(requirements: Iterable[Requirement], first_of: Callable[[str], str]) -> list[Requirement]:
     """The requirements that bound a package to releases before one, `first_of` its name; that is empty for others."""
     firsts = [(each, first_of(normalised(each.name))) for each in requirements if not each.marker and not each.address]
-    return [each for each, first in firsts if first and _ends_before(each.specifier, first)]
-
-
-def _ends_before(specifier: str, first: str) -> bool:
-    """True where a clause of a specifier leaves out a release and all that are newer."""
-    from packaging.version import InvalidVersion, Version
-
-    for clause in specifier.split(",") if specifier else ():
-        match = _BOUND.fullmatch(clause.strip())
-        if match is None:
-            continue
-        try:
-            bound, wanted = Version(match[2]), Version(first)
-        except InvalidVersion:
-            continue
-        if match[1] == "~=":
-            bound = Version(".".join(map(str, ceiling("~=", bound.release))))
-        if bound < wanted or (bound == wanted and match[1] in ("<", "~=")):
-            return True
-    return False
+    return [each for each, first in firsts if first and only_older(each.specifier, first)]

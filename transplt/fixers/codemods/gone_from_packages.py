@@ -142,8 +142,11 @@ def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
         names = [] if node.level else [node.module or "", *(f"{node.module}.{name}" for name in names)]
     # the packages that each lies in, outermost first, and itself
     names = list(dict.fromkeys(each for name in names for each in accumulate(name.split("."), "{}.{}".format)))
+    gone = " "
     for name in names:
-        yield from _missing(work, node, name)
+        if not name.startswith(gone) and (found := [*_missing(work, node, name)]):
+            gone = f"{name}."  # what lies in it is gone with it
+            yield from found
 
 
 @fixer.on(ast.Attribute, last=tuple({name.rpartition(".")[2] for name in _unconditional()}))

@@ -183,7 +183,7 @@ def _pythons(document: Document, text: str, requirements: list[Requirement], rel
 
 
 def _without_wheels(requirements: list[Requirement], releases: Releases, *, alone: bool = False) -> Finds:
-    older = older_pins(requirements, releases.pythons, alone=alone)
+    older = older_pins(requirements, releases.pythons, only=alone)
     yield from (of_older_pin(each, releases) for each in older)
     raised = older_than(requirements, lambda name: asked_by_torch(name, releases.torch))
     for each in raised:
