@@ -1397,3 +1397,50 @@ def test_what_a_card_answers_behind_a_gate_that_stays(condition: str, codes: lis
     )
     told = {f.code for f in result.findings if f.open}
     assert {*told} & {"NPU270", "NPU241"} == {*codes}
+
+
+FUSED = """
+    import dataclasses
+    import torch
+    import cuequivariance_torch as cuet
+
+    @dataclasses.dataclass
+    class Products:
+        fused: bool = False
+        pinned: bool = False
+
+    def layer(products):
+        if products.fused:
+            return cuet.SegmentedPolynomial(3, method="uniform_1d")
+        return torch.nn.Linear(3, 3, bias=products.pinned)
+    """
+
+
+@pytest.mark.parametrize(
+    "call", ["cuet.Product(3, fused={})", "products.Products(fused={})", "products.Products(True, fused=({}))"]
+)
+@pytest.mark.parametrize("test", ["torch.cuda.is_available()", "device == 'cuda'"])
+def test_an_option_of_a_package_for_cuda_alone(call: str, test: str) -> None:
+    source = f"""
+        import torch
+        import products
+        import cuequivariance_torch as cuet
+
+        def make(device: str):
+            return {call.format(test)}
+        """
+    check_noop(source, open_codes=["NPU270", "NPU510"], files={"products.py": FUSED})
+
+
+@pytest.mark.parametrize("call", ["Net(fused={})", "products.Products(pinned={})", "products.layer(fused={})"])
+def test_an_option_that_no_kernel_for_cuda_asks(call: str) -> None:
+    source = f"""
+        import torch
+        import products
+        from net import Net
+
+        def make(device: str):
+            return {call.format("device == 'cuda'")}
+        """
+    net = "class Net:\n    def __init__(self, fused):\n        self.fast = fused\n"
+    assert b"device == 'npu'" in migrate(source, files={"products.py": FUSED, "net.py": net}).data

@@ -29,12 +29,13 @@ from transplt.flow.gates.code_walk import Stored, Walk, WalkState, stores_in
 from transplt.flow.gates.cuda_code import CudaCode
 from transplt.flow.gates.cuda_reach import COMPILED
 from transplt.flow.libraries import is_library
+from transplt.flow.own_names import class_fields
 from transplt.flow.slot_stores import store_slots
 from transplt.flow.slots import Slots
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.conditions import Atom, Sides, implied, implies
 from transplt.syntax.modules import import_base
-from transplt.syntax.nodes import callee_of, is_property, last_name
+from transplt.syntax.nodes import callee_of, is_property, last_name, of_kind
 from transplt.syntax.scan import FUNCTIONS, ancestor, parent
 
 #: What marks a file whose functions end in kernels of its own, and the functions that do by their names.
@@ -280,6 +281,7 @@ class FileCode:
         walk = Walk(self.code)
         found, copies = self._answers(walk)
         found.update(self._set_behind_guards())
+        found.update(self._kept_as_fields())
         guarded = {left for left, _ in found}
         for value, way, guard in copies:
             name = guard.slot.name.lower()
@@ -318,6 +320,17 @@ class FileCode:
                     elif guard := walk.guard_of(atom):
                         copies.append((value, way, guard))
         return found, copies
+
+    def _kept_as_fields(self) -> Iterator[tuple[Guard, Behind]]:
+        """The fields of data classes that are true or false, each with the keyword of the constructor that fills it."""
+        own, scan = self.code.slots.own, self.code.slots.scan
+        for node in scan.classes:
+            fields = class_fields(node) or ()
+            for each in of_kind(ast.AnnAssign, node.body if fields else ()):
+                if last_name(each.annotation) == "bool" and (name := last_name(each.target)) in fields:
+                    given = f"p:{own.full_name(scan.scopes[node])}.__init__.{name}"
+                    for way in (True, False):
+                        yield self.code.guard(f"n:{name}", way), self.code.guard(given, way)
 
     def _set_behind_guards(self) -> Iterator[tuple[Guard, Behind]]:
         """The guards of slots that get a truth value only behind one other guard, each with that.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from transplt.flow.destinations import places
 from transplt.flow.facts import ProjectFacts
-from transplt.flow.gates.code import CodeStep, Definition, Direct, Reference, SlotValue
+from transplt.flow.gates.code import CodeStep, Definition, Direct, OfPackage, Reference, SlotValue
 from transplt.flow.gates.code_facts import FileCode, function_around
 from transplt.flow.gates.code_walk import WalkState
 from transplt.flow.gates.cuda_reach import MISSING, Reach
@@ -66,11 +66,7 @@ class CudaSide:
 
     def of(self, question: ast.expr, truth: bool, *, of_a_tensor: bool) -> Answer | None:
         """Why a part of a condition has to stay that has a truth value on CUDA only; None where it may move."""
-        option = parent(question)  # of faiss, or of a class of the project that is called after it
-        call = parent(option) if isinstance(option, ast.keyword) and option.arg in ("gpu", "use_gpu") else None
-        if isinstance(call, ast.Call) and "faiss" in ast.unparse(call.func).lower():
-            return Answer("faiss", followed=True)
-        if (answer := self._checked_for(question)) is not None:
+        if (answer := self._option_of_a_package(question) or self._checked_for(question)) is not None:
             return answer
         sides = sides_of(question, truth)
         value = sides.value
@@ -123,6 +119,19 @@ class CudaSide:
             if read and slots.of(inner) in only:
                 return inner
         return None
+
+    def _option_of_a_package(self, question: ast.expr) -> Answer | None:
+        """The package for CUDA alone of whose call an answer is a keyword: `cuet.Polynomial(fused=device == "cuda")`.
+        """
+        option = parent(question)
+        call = parent(option) if isinstance(option, ast.keyword) else None
+        if not isinstance(call, ast.Call):
+            return None
+        if option.arg in ("gpu", "use_gpu") and "faiss" in ast.unparse(call.func).lower():
+            return Answer("faiss")  # or a class of the project that is called after it
+        refs = (ref for ref in self.file.code.called(call) if isinstance(ref, OfPackage))
+        why = next(filter(None, (self.reach.why(CodeStep(ref)) for ref in refs)), "")
+        return Answer(why) if why else None
 
     def _checked_for(self, question: ast.expr) -> Answer | None:
         """What a function needs that stands beside its checker and is called by the name before `_verifier`."""
