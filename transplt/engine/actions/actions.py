@@ -108,7 +108,7 @@ def _rank(action: Action) -> tuple[float | str, ...]:
     rest = bool(action.parts) and not early  # joined, for they matter least
     return (
         _PROOF not in action.codes, action.stands == "tidy", action.aside, blocks, action.contained,
-        not _OF_RANKS.isdisjoint(action.codes), rest, outside,
+        _OF_RANKS.issuperset(action.codes), rest, outside,
         _INSTALLS.isdisjoint(action.codes), _SUBMODULE not in action.codes,
         not outside and all(each.late == "unnamed" or third_party(each.path) for each in action.findings),
         all(finding.late or finding.option for finding in action.findings),

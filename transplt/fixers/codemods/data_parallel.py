@@ -227,7 +227,7 @@ def _advice(work: Work) -> str:
 def _reason_to_stay(work: Work, call: ast.Call) -> str:
     """Why the class cannot take its place, and what to do then; empty where it can."""
     if _gives_elsewhere(work, call):
-        return "output_device is not the first card: remove it, and use the output on the first card"
+        return "remove output_device: the outputs stay on the first card then, where they are used on"
     # the wrapper may be pickled as an object: its class would be looked for where it is loaded
     saved_here = work.once(_names_saved)
     names = _names_of(work, call) if saved_here else set[str]()

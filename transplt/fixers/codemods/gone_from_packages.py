@@ -11,7 +11,7 @@ from functools import cache
 from itertools import accumulate
 from typing import Any
 
-from transplt.edits.edit import Finds
+from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.codemods.old_names import guarded
@@ -156,7 +156,7 @@ def read(work: Work, node: ast.Attribute) -> Finds:
         yield from _missing(work, node, work.names.qualified(node) or "")
 
 
-def _missing(work: Work, node: ast.expr | ast.stmt, name: str) -> Finds:
+def _missing(work: Work, node: ast.expr | ast.stmt, name: str) -> Iterator[Note]:
     """What is reported where a name is gone: an import, or a class made from it, fails as the module is loaded."""
     row = _row(work, name)
     if row is not None and row.keys().isdisjoint(_CONDITIONS) and not guarded(node):

@@ -48,7 +48,8 @@ def reduced(work: Work, call: ast.Call) -> Finds:
         double = work.project.default_is_double or sets_double(work.scan, work.names)
         if given is not None and value is not None and double and _of_default_type(work, value):
             message = f"{message}, and the default type of this program is float64"
-            yield work.note(given, fixer.code, message, api=api, help=limit.help)
+            of_all = (("status", "default type"),)  # one decision with what makes it the default
+            yield work.note(given, fixer.code, message, api=api, help=limit.help, details=of_all)
         return
     extent = work.source.extent(typed)
     work.withdraw_notes(
