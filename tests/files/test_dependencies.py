@@ -442,6 +442,25 @@ def test_packages_that_import_what_setuptools_gave_up(text: str, codes: list[str
     assert open_codes(migrate(f"torch\n{text}")) == []  # torch 2.12 keeps it back itself
 
 
+@pytest.mark.parametrize(
+    ("source", "said"), [("import torchmetrics", True), ("from lightning.x import y", True), ("import torch", False)]
+)
+def test_setuptools_is_kept_back_for_what_some_file_imports(source: str, said: bool) -> None:
+    project = join_facts([index_source(source.encode(), "train.py", Settings())], Settings())
+    new, path = TorchTarget("2.14", "", "2.14.0", "9.1.0", "2.14.0"), "requirements.txt"
+    data = b"torch\npytorch-lightning==1.9.5\ntorchmetrics==0.11.0\n"
+    found = migrate_other(data, path, kind_of(path, data), Settings(), new, project)[0].findings
+    assert ("NPU845" in {each.code for each in found if each.open}) == said
+
+
+def test_pip_replaces_the_setuptools_of_conda() -> None:
+    new = TorchTarget("2.14", "", "2.14.0", "9.1.0", "2.14.0")
+    text = "dependencies:\n  - python=3.11\n  - {}setuptools=69.5.1\n  - pip:\n    - torch\n{}"
+    assert open_codes(migrate(text.format("", ""), "environment.yml", target=new)) == []
+    pinned = text.format("numpy # ", "    - setuptools==69.5.1\n")
+    assert open_codes(migrate(pinned, "environment.yml", target=new)) == ["NPU845"]
+
+
 EXTRAS = [
     # A table of extras is written where there is none; what follows the last row stays behind its row.
     (

@@ -78,6 +78,7 @@ _BESIDE_NEWER = (
 )  # fmt: skip
 _REFUSED = re.compile(r"tensorboard==1\.(?:\d|1[0-4])(?:\.|$)")
 _OF_PKG_RESOURCES = "setuptools<82"
+_OF_LIGHTNING = frozenset({"lightning", "pytorch_lightning", "lightning_fabric", "torchmetrics"})
 _CONSTRAINTS = re.compile(r"(?:^|[-_.])constraints?(?:[-_.]|$)")
 
 
@@ -101,7 +102,7 @@ def changes(document: Document) -> Finds:
             return
         if document.path == "requirements.txt" and document.project.known and "--hash=" not in text:
             listed = without_elsewhere(requirements_of(text, document.path, document.kind))
-            yield from in_bytes(text, _without_wheels(listed, releases))  # torch is installed beside it
+            yield from in_bytes(text, _without_wheels(document, listed, releases))  # torch is installed beside it
         # It asks for something that goes or gets another name, though not for torch.
         others = bool(taken_over(document)) or (document.settings.style != "portable" and MAY_BE.search(text))
         if others and "--hash=" not in text and not _COMPILED.search(text):
@@ -179,14 +180,16 @@ def _pythons(document: Document, text: str, requirements: list[Requirement], rel
                 effort=Effort.MEDIUM, help=wheels_for(releases.torch_npu, releases.pythons),
             )  # fmt: skip
     if document.path == _OF_ALL or any(normalised(each.name) in TORCH for each in requirements):
-        yield from _without_wheels(requirements, releases, alone=bool(asked))
+        yield from _without_wheels(document, requirements, releases, alone=bool(asked))
 
 
-def _without_wheels(requirements: list[Requirement], releases: Releases, *, alone: bool = False) -> Finds:
+def _without_wheels(
+    document: Document, requirements: list[Requirement], releases: Releases, *, alone: bool = False
+) -> Finds:
     older = older_pins(requirements, releases.pythons, only=alone)
     yield from (of_older_pin(each, releases) for each in older)
     raised = older_than(requirements, lambda name: asked_by_torch(name, releases.torch))
-    for each in raised:
+    for each in (each for each in raised if each.section != CONDA):  # pip replaces what conda installed
         wanted = f"{each.name}>={asked_by_torch(normalised(each.name), releases.torch)}"
         yield Note(
             (each.start, each.end), PYTHON, Level.MANUAL,
@@ -196,9 +199,12 @@ def _without_wheels(requirements: list[Requirement], releases: Releases, *, alon
     if not any(normalised(each.name) == "setuptools" and each not in raised for each in requirements):
         firsts = without_pkg_resources(releases.torch)
         stuck = [each for each in requirements if firsts.get(normalised(each.name)) == ""]
+        roots = {name.partition(".")[0] for name in document.project.imported}
+        idle = document.project.known and roots.isdisjoint(_OF_LIGHTNING)  # then it is installed all the same
         for each in (*stuck, *older_than(requirements, lambda name: firsts.get(name, ""))):
+            unused = idle and normalised(each.name).replace("-", "_") in _OF_LIGHTNING
             yield Note(
-                (each.start, each.end), PYTHON, Level.MANUAL,
+                (each.start, each.end), PYTHON, Level.INFO if unused else Level.MANUAL,
                 f"{each.name}{each.specifier} imports pkg_resources, which setuptools 82 removed",
                 api="pkg_resources", effort=Effort.LOW, help=f"require {_OF_PKG_RESOURCES}",
                 details=((BOUND_BY, _OF_PKG_RESOURCES), ("thing", each.name)),
