@@ -64,7 +64,15 @@ def option(test: str, *, orelse: bool = False) -> str:
         ("args.opt.startswith('bnb')", "--opt bnb"),
         ("getattr(args, 'fast8', False)", "fast8"),
         ("not (args.fast or ready)", "--no-fast"),
+        ("os.environ.get('DEBUG')", "the environment variable DEBUG"),
+        ("os.getenv('DEBUG', '0') == '1'", "the environment variable DEBUG 1"),
+        ("env_flag('MACE_PROFILE', False)", "the environment variable MACE_PROFILE"),
         # what may hold
+        ("os.environ.get('WORLD_SIZE')", ""),
+        ("os.environ.get('LOCAL_RANK')", ""),
+        ("os.environ.get('SLURM_PROCID')", ""),
+        ("os.environ.get('FAST', True)", ""),
+        ("os.environ.get(name)", ""),
         ("args.opt in ('apex', 'adam')", ""),
         ("args.opt.startswith('ad')", ""),
         ("getattr(args, 'fast8', True)", ""),
@@ -258,6 +266,21 @@ def options(body: str) -> list[str]:
 def test_what_only_an_option_leads_to(body: str, expected: str | None) -> None:
     found = options(f"{body}if __name__ == '__main__':\n    pass\n")
     assert found[:1] == ([] if expected is None else [expected])
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("flag_of_env('PROFILE', False)", "the environment variable PROFILE"),
+        ("flag_of_env('PROFILE', True)", ""),
+        ("ask()", ""),
+    ],
+)
+def test_an_attribute_that_an_environment_variable_sets(value: str, expected: str) -> None:
+    own = f"class C:\n    def __init__(self):\n        self.profile = {value}\n"
+    body = f"{own}def f(config):\n    if config.profile:\n        import pycuda\nf(C())\n"
+    assert options(body)[:1] == [expected]
+    assert options(f"{own}    def on(self):\n        self.profile = True\n{body}")[:1] == [""]
 
 
 CALLED = "def f():\n    import pycuda\ndef g(args):\n    if args.four:\n        f()\n"

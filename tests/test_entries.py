@@ -486,6 +486,7 @@ def test_a_program_of_its_own_beside_the_main_script(changed: dict[str, str], ot
     [
         ("python lab/train.py\n", {"tools/requirements.txt", "tools/Dockerfile"}),
         ("python lab/train.py\npython tools/fit.py\n", set()),
+        ("python lab/train.py\nsrun python clone/tools/fit.py\n", set()),  # from the folder that the clone lies in
         ("", set()),  # nobody says what is started
     ],
 )

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.files.shell_pairs import TARGET, migrated
+from tests.files.shell_pairs import TARGET, TRAIN, migrated
 from transplt.base.finding import Effort, FileResult, Level
 from transplt.base.settings import Settings
-from transplt.engine.engine import index_source
+from transplt.engine.engine import index_source, join_facts
 from transplt.engine.files.kind import FileKind
 from transplt.engine.files.other_file import migrate_other
 from transplt.flow.facts import ProjectFacts
@@ -117,14 +117,26 @@ def test_docs_edits_code(before: str, after: str) -> None:
     [
         (RUN, "later", Level.MANUAL),
         ("CUDA_VISIBLE_DEVICES=0 python train.py", "", Level.MANUAL),
-        ("docker run --gpus all nvcr.io/nvidia/pytorch:24.01-py3", "", Level.MANUAL),
-        ("docker run --gpus all nvcr.io/nvidia/tritonserver:22.07-py3", "", Level.INFO),
+        ("docker run --gpus all nvcr.io/nvidia/pytorch:24.01-py3", "later", Level.MANUAL),
+        ("docker run --gpus all nvcr.io/nvidia/tritonserver:22.07-py3", "later", Level.INFO),
+        ("docker pull nvcr.io/nvidia/pytorch:24.01-py3", "", Level.MANUAL),
     ],
 )
 def test_what_a_command_of_a_document_stops(command: str, blocks: str, level: Level) -> None:
     (found,) = document(f"```bash\n{command}\n```\n").findings
     assert (found.blocks, found.level) == (blocks, level)
     assert ("torch-npu" in found.help or "CANN image" in found.help) == ("pytorch" in command)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [("tools_train --device=cuda", True), ("tools-fit --x 1 --device cuda:0", True), ("toolset --device=cuda", False)],
+)
+def test_a_program_that_is_installed_under_a_name_of_the_package(command: str, said: bool) -> None:
+    chosen, text = Settings(), f"```bash\n{command}\n```\n".encode()
+    every = [index_source(data, f"tools/{name}.py", chosen) for name, data in (("__init__", b""), ("train", TRAIN))]
+    result, _ = migrate_other(text, "README.md", FileKind.PROSE, chosen, TARGET, join_facts(every, chosen))
+    assert [each.api for each in result.findings] == ["--device"] * said
 
 
 def test_one_finding_for_a_command() -> None:

@@ -53,6 +53,8 @@ _HOLDER = re.compile(rf"(?:^|_)(?:{HOLDERS})$", re.I)
 _PLAIN = frozenset({"staticmethod", "classmethod", "no_grad", "inference_mode", "wraps", "lru_cache", "cache"})
 #: Functions that run whenever a program trains, by their names.
 _USUAL = re.compile(r"main\w*|\w*(?:train|fit|forward|step|run)\w*|__\w+__", re.I)
+#: Variables that a launcher sets, or a scheduler.
+_BY_LAUNCHERS = re.compile(r"WORLD|RANK|MASTER|NODE|SLURM|MPI|PROC|VISIBLE")
 _OFF_BY_DEFAULT = ((False,), ("none",), ("off",))
 #: So many callers are gone up.
 _DEPTH = 4
@@ -374,6 +376,11 @@ class _Behind:
                 return self._attribute(node)
             case ast.Name():
                 return self._variable(node, at)
+            case ast.Call(func=func, args=[asked, *rest]) if "env" in ast.unparse(func).lower():
+                name = string_of(asked) or ""  # also of a function of its own that reads one
+                found = constant(rest[0]) if rest else (None,)
+                known = name.isupper() and _BY_LAUNCHERS.search(name) is None
+                return (found, f"the environment variable {name}", name) if known else ((), "", name)
             case ast.Call(func=func, args=[_, called, default]) if last_name(func) == "getattr":
                 name = string_of(called) or ""
                 return (constant(default), name, name) if name not in self.stored else ((), "", name)
@@ -381,7 +388,7 @@ class _Behind:
 
     def _attribute(self, node: ast.Attribute) -> tuple[_Known, str, str]:
         name = node.attr
-        if plain_name(node.value) in SELF and name in self.stored:
+        if name in self.stored and (plain_name(node.value) in SELF or _holds_settings(node.value)):
             return self._of_an_object(node)
         option = self.options.get(name)
         if option is None and _holds_settings(node.value):
@@ -398,9 +405,10 @@ class _Behind:
         function = enclosing_function(stores[0])
         if value is None or function is None or function.name != "__init__":
             return (), "", node.attr
-        if class_of_method(function) is not class_of_method(enclosing_function(node)):
-            return (), "", node.attr
-        return self._default(value, stores[0]) if isinstance(value, (ast.Name, ast.Attribute)) else ((), "", node.attr)
+        is_own = class_of_method(function) is class_of_method(enclosing_function(node))
+        if isinstance(value, ast.Call) or (is_own and isinstance(value, (ast.Name, ast.Attribute))):
+            return self._default(value, stores[0])
+        return (), "", node.attr
 
     def _variable(self, node: ast.Name, at: ast.AST) -> tuple[_Known, str, str]:
         """The default of a parameter that is not bound again, or where it was given alone, or of a variable that is

@@ -334,6 +334,8 @@ def _meant(name: str, path: str) -> Iterator[str]:
     for end in range(len(parts), -1, -1):
         for each in (name, f"{name.removesuffix('.py')}/__main__.py"):
             yield posixpath.normpath(posixpath.join("/".join(parts[:end]), each))
+    if "/" in name:  # as from the folder in which the clone lies
+        yield from _meant(name.partition("/")[2], "")
 
 
 def _taking(entries: Mapping[str, Entry]) -> list[tuple[Asked, tuple[str, ...]]]:

@@ -48,6 +48,8 @@ _FOR_NPUS = (
      "/dev/davinci_manager --device /dev/devmm_svm --device /dev/hisi_hdc"),
     (re.compile(rb"nvcr|nvidia/cuda"), "use a CANN image"),
 )  # fmt: skip
+#: What no container starts with on a host without a card of NVIDIA.
+_OF_CONTAINERS = re.compile(rb"--gpus[= ](?=\"?(?:all|device)\b)|--runtime[= ]nvidia|\bnvidia-docker\b")
 _PLAIN = "install torch and torch-npu"
 #: A server of models that no port of the project concerns.
 _SERVER = re.compile(rb"\bnvcr\.io/nvidia/(?:tritonserver|deepstream|tensorrt)")
@@ -203,7 +205,8 @@ def _reported(
     names = dict.fromkeys(name for _, name, _ in told)
     help_ = "; ".join(dict.fromkeys(said for *_, said in told if said))
     help_ += _OF_DOCS.get((document.settings.docs, edited), "")
-    message, blocks = f"this document has a command for CUDA: {', '.join(names)}", "later" * stops
+    contained = any(_OF_CONTAINERS.search(document.utf8, a, b) for a, b in lines)
+    message, blocks = f"this document has a command for CUDA: {', '.join(names)}", "later" * (stops or contained)
     if counted := [*filter(document.project.reads.counts, names)]:
         message, blocks = f"{message}; the project counts its cards by {', '.join(counted)}", blocks or "slow"
     level, help_ = (Level.INFO, _SERVES) if serves else (Level.MANUAL, help_)

@@ -17,7 +17,7 @@ from transplt.engine.files.shell.script import Script
 from transplt.engine.files.shell.words import words_of
 from transplt.flow import read_as
 from transplt.flow.command_options import NEW, mark_of, named_after_cuda, options, path_of, reading_of, spells_cuda
-from transplt.flow.command_words import Started, Word, started
+from transplt.flow.command_words import Started, Word, base, started, unwrapped
 from transplt.rules.communication_backends import own_names_below
 
 MOVED, PERHAPS = "NPU813", "NPU814"
@@ -56,7 +56,7 @@ def argument_changes(script: Script, elsewhere: frozenset[int], reads: Reads) ->
     """
     for command in script.walk("command", but=elsewhere):
         words = words_of(script, command)
-        program = started(words)
+        program = started(words) or _own_command(script.document, words)
         path = path_of(script.document.project, script.document.path, program) if program is not None else ""
         for option, word, value, _ in options(words[1:] if program is None else program.arguments):
             names = own_names_below([option or ""]) if program is None else None
@@ -69,6 +69,13 @@ def argument_changes(script: Script, elsewhere: frozenset[int], reads: Reads) ->
                 yield Kept(word.extent, "own-registry", names.library)
         if program is not None:
             yield from program_changes(script.document, program, script.sound(command))
+
+
+def _own_command(document: Document, words: Sequence[Word]) -> Started | None:
+    """A program that the project installs under a name of its own: `mace_run_train` of the package mace."""
+    words = unwrapped(words)
+    own = bool(words) and re.split("[-_]", base(words[0]))[0] in document.project.packages
+    return Started("", tuple(words[1:]), (words[0],)) if own else None
 
 
 def program_changes(document: Document, program: Started, sound: bool = True) -> Finds:
