@@ -30,8 +30,10 @@ def answered(work: Work, edit: Edit) -> str:
     node = edit.node
     if _is_default(edit, node):
         return "default"
-    if edit.api in _IDLE_WITHOUT_CUDA and _done_for_the_npu(work, edit):
-        return "cuda-side"
+    if edit.api in _IDLE_WITHOUT_CUDA:  # the function around it makes the NPU's call as well
+        calls = work.calls_by_name((edit.api.replace("torch.cuda.", "torch.npu."),))
+        if any(enclosing_function(call) is enclosing_function(node) for call in calls):
+            return "cuda-side"
     if edit.api.startswith("torch.profiler.") and not edit.api.endswith(".CUDA"):
         return "both"
     function = enclosing_function(node) if edit.api == _VISIBLE else None
@@ -40,13 +42,6 @@ def answered(work: Work, edit: Edit) -> str:
     if edit.api == _VISIBLE and _is_set_for_both(work, node):
         return "both"
     return _above(work, node)
-
-
-def _done_for_the_npu(work: Work, edit: Edit) -> bool:
-    """True where the function around a call that does nothing without CUDA makes the NPU's call as well."""
-    wanted = edit.api.replace("torch.cuda.", "torch.npu.")
-    around = enclosing_function(edit.node)
-    return any(enclosing_function(call) is around for call in work.calls_by_name((wanted,)))
 
 
 def _is_set_for_both(work: Work, node: ast.AST) -> bool:

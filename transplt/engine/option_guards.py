@@ -23,7 +23,7 @@ from transplt.flow.option_defaults import HOLDERS, Constant, Option, constant, o
 from transplt.flow.torch_branches import TorchTests
 from transplt.program.program import enclosing_function
 from transplt.rules.packages import fails_to_load, is_bound
-from transplt.syntax.annotations import is_annotation
+from transplt.syntax.annotations import is_annotation, is_asked_for
 from transplt.syntax.files import File
 from transplt.syntax.names import SELF, assigned_value
 from transplt.syntax.nodes import (
@@ -264,7 +264,7 @@ class _Behind:
         for use in uses:
             if not isinstance(use.ctx, ast.Load):
                 return ""
-            if is_annotation(use) or _is_asked_for(use) or node in chain(use):
+            if is_annotation(use) or is_asked_for(use) or node in chain(use):
                 continue
             if not (words := self._asked_itself(use) or self._option(use, depth - 1)):
                 return ""
@@ -498,11 +498,3 @@ def _holds_settings(node: ast.expr) -> bool:
         node = node.value
     last = last_name(node)
     return last in SETTINGS or _HOLDER.search(last) is not None
-
-
-def _is_asked_for(node: ast.AST) -> bool:
-    """True for the class that `isinstance` asks for."""
-    above = parent(node)
-    while isinstance(above, (ast.Tuple, ast.BinOp)):
-        above = parent(above)
-    return isinstance(above, ast.Call) and last_name(above.func) in ("isinstance", "issubclass")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from transplt.syntax.nodes import index_in, last_name
+from transplt.syntax.nodes import called_name, index_in, last_name
 from transplt.syntax.scan import parent
 
 _TYPE_CALLS = {"cast": (0,), "TypeVar": (1, 2, 3, 4), "NewType": (1,), "ForwardRef": (0,)}
@@ -29,3 +29,11 @@ def is_annotation(node: ast.expr) -> bool:
         case ast.Call(func=func) if places := _TYPE_CALLS.get(last_name(func)):
             return index_in(above, "args", current) in places
     return False
+
+
+def is_asked_for(node: ast.AST) -> bool:
+    """True for the class that `isinstance` asks for."""
+    above = parent(node)
+    while isinstance(above, (ast.Tuple, ast.BinOp)):
+        above = parent(above)
+    return called_name(above) in ("isinstance", "issubclass")

@@ -38,7 +38,8 @@ def _changes(document: Document) -> Finds:
         return
     found = list(instructions(document.utf8))
     shell, stages = True, {alias for each in found for alias in _stage(document, each)}
-    image_arguments = _image_arguments(document, found)
+    images = filter(None, (_image(document, each) for each in found if each.keyword == "FROM"))
+    image_arguments = {name for each in images for name in _EXPANDED.findall(each.value.decode())}
     yield from _started(document, found)
     autoload = build_time.AUTOLOAD.encode()
     settled = any(each.keyword in ("ENV", "ARG") and autoload in _bytes(document, each.extent) for each in found)
@@ -59,12 +60,6 @@ def _changes(document: Document) -> Finds:
                 yield from _copied(document, each, stages)
             case "RUN" | "CMD" | "ENTRYPOINT" if shell and each.escape == b"\\":
                 yield from _commands(document, each, settled)
-
-
-def _image_arguments(document: Document, found: list[Instruction]) -> set[str]:
-    """The arguments in the names of images (`FROM nvidia/cuda:${VERSION}`)."""
-    images = [_image(document, each) for each in found if each.keyword == "FROM"]
-    return {name for each in images if each for name in _EXPANDED.findall(each.value.decode())}
 
 
 def _bytes(document: Document, extent: Extent) -> bytes:

@@ -64,16 +64,12 @@ def _looked_up(work: Work) -> Finds:
     words = next((each.words for each in asked if each.default[0] in _DOUBLES), "")
     for call in work.scan.calls_by_last_name({"set_default_dtype"}) if words else ():
         match call.args:
-            case [ast.Subscript(value=ast.Name(id=table)) as given] if _has_double(work, table):
+            case [ast.Subscript(value=ast.Name(id=table)) as given]:
+                bound = [assigned_value(each.node) for each in work.scan.root.bindings.get(table, ())]
+                values = [value for each in of_kind(ast.Dict, bound) for value in each.values]
                 message = f"{_DEFAULT}: {words} makes it the default"
-                yield work.note(given, fixer.code, message, api="torch.float64", help=_HELP, effort=Effort.MEDIUM)
-
-
-def _has_double(work: Work, table: str) -> bool:
-    """True for the name of a dict of the module with float64 among its values."""
-    bound = [assigned_value(each.node) for each in work.scan.root.bindings.get(table, ())]
-    values = [value for each in of_kind(ast.Dict, bound) for value in each.values]
-    return any(work.names.qualified(value) == "torch.float64" for value in values)
+                if any(work.names.qualified(value) == "torch.float64" for value in values):
+                    yield work.note(given, fixer.code, message, api="torch.float64", help=_HELP, effort=Effort.MEDIUM)
 
 
 def _without_moves(node: ast.expr) -> ast.expr:

@@ -35,7 +35,9 @@ def modules_that_are_loaded(work: Work, tree: ast.Module) -> Finds:
     said: set[int] = set()
     for name in _ASKED:
         for node in work.scan.attributes.get(name, ()):
-            load = _loaded(work, node.value) if call_of(node) is not None and not _is_asked_first(work, node) else None
+            tests = [work.text(each.test) for each in chain(node) if isinstance(each, (ast.If, ast.IfExp))]
+            asked = any(word in test for test in tests for word in ("isinstance(", "hasattr(", "type("))
+            load = _loaded(work, node.value) if call_of(node) is not None and not asked else None
             if load is not None and id(load) not in said:
                 said.add(id(load))
                 message = f"torch.load refuses this file since torch 2.6: the program calls .{name}() on its content"
@@ -68,9 +70,3 @@ def _loaded(work: Work, value: ast.expr) -> ast.Call | None:
             case _:
                 return None
     return None
-
-
-def _is_asked_first(work: Work, node: ast.expr) -> bool:
-    """True below a condition on what was loaded: `if isinstance(state, nn.Module):`."""
-    tests = [work.text(each.test) for each in chain(node) if isinstance(each, (ast.If, ast.IfExp))]
-    return any(word in test for test in tests for word in ("isinstance(", "hasattr(", "type("))

@@ -70,17 +70,12 @@ def _command(work: Work, node: ast.Constant) -> Finds:
         yield work.note(outer, "NPU245", message, api="nvidia-smi", level=Level.INFO)
         return
     message, blocks = "nvidia-smi is an NVIDIA program", ""
-    if _is_unread(work, outer) or any(goes_on_without(above, _MISSING) for above in _tries(outer)):
+    call = parent(outer)  # of an os.system that nobody asks how it ended: the shell says that there is no such program
+    of_a_shell = isinstance(call, ast.Call) and work.names.qualified(call.func) == "os.system"
+    unread = of_a_shell and isinstance(parent(call), ast.Expr)
+    if unread or any(goes_on_without(above, _MISSING) for above in _tries(outer)):
         message, blocks = f"{message}; the program also runs without it", "tidy"
     yield work.note(outer, "NPU245", message, api="nvidia-smi", help=_HELP, effort=Effort.MEDIUM, blocks=blocks)
-
-
-def _is_unread(work: Work, node: ast.AST) -> bool:
-    """True for the command of an os.system that nobody asks how it ended: the shell says that there is none."""
-    match parent(node), parent(parent(node)):
-        case ast.Call(func=func), ast.Expr():
-            return work.names.qualified(func) == "os.system"
-    return False
 
 
 def _tries(node: ast.AST) -> Iterator[ast.Try]:

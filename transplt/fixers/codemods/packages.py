@@ -23,10 +23,9 @@ from transplt.flow.gates.optional_imports import can_fail
 from transplt.program.program import enclosing_function
 from transplt.rules.packages import is_bound, package_imported_as
 from transplt.rules.rule import Rule
-from transplt.syntax.annotations import is_annotation
+from transplt.syntax.annotations import is_annotation, is_asked_for
 from transplt.syntax.conditions import leaves
 from transplt.syntax.nodes import (
-    called_name,
     class_of_method,
     following,
     is_none,
@@ -140,7 +139,7 @@ def _made(work: Work, node: ast.alias | ast.stmt) -> list[ast.Name] | None:
     if len(bindings) != 1:
         return None
     found = [each for each in work.scan.names.get(name, ()) if isinstance(each.ctx, ast.Load)]
-    used = [each for each in found if not is_annotation(each) and not _asks_for_its_kind(each)]
+    used = [each for each in found if not is_annotation(each) and not is_asked_for(each)]
     exported = is_listed(work, name) or work.project.aside.taken.get(work.scan.path, frozenset()) & {"*", name}
     unknown = exported or not (found or work.project.known)
     if not used and unknown and not _is_named_in_an_annotation(work, name):
@@ -153,13 +152,6 @@ def _is_named_in_an_annotation(work: Work, name: str) -> bool:
     parameters = (each for function in work.scan.functions for each in ast.walk(function.args))
     quoted = (string_of(each.annotation) or "" for each in of_kind(ast.arg, parameters))
     return any(re.search(rf"\b{re.escape(name)}\b", text) for text in quoted)
-
-
-def _asks_for_its_kind(node: ast.Name) -> bool:
-    above = parent(node)
-    while isinstance(above, (ast.Tuple, ast.BinOp)):
-        above = parent(above)
-    return called_name(above) in ("isinstance", "issubclass")
 
 
 def _late(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> tuple[str, str]:

@@ -76,18 +76,13 @@ def _owner(node: ast.expr) -> ast.AST | None:
 def _given_a_packed_sequence(work: Work) -> list[ast.Call]:
     """The calls of a file whose first argument is a packed sequence, written there or in a variable."""
     packs = work.calls_by_name((f"{_RNN}pack_padded_sequence", f"{_RNN}pack_sequence"))
-    names = {name.id for pack in packs for name in _targets(pack)}
+    names = {name.id for pack in of_kind(ast.Assign, map(parent, packs)) for name in of_kind(ast.Name, pack.targets)}
     return [
         call
         for call in (work.scan.calls if packs else ())
         if call.args and (call.args[0] in packs or (isinstance(held := call.args[0], ast.Name) and held.id in names
                                                     and last_value(work.scan, held) in packs))
     ]  # fmt: skip
-
-
-def _targets(value: ast.expr) -> list[ast.Name]:
-    above = parent(value)
-    return [each for each in above.targets if isinstance(each, ast.Name)] if isinstance(above, ast.Assign) else []
 
 
 @fixer.on(ast.Call, name="torch.nn.LSTM")

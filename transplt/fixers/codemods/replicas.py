@@ -12,7 +12,7 @@ import ast
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.syntax.nodes import attribute_of, last_name, plain_name
+from transplt.syntax.nodes import attribute_of, called_name, last_name
 from transplt.syntax.scan import parent
 
 fixer = Fixer(
@@ -63,12 +63,6 @@ def _is_another(work: Work, node: ast.expr, name: str) -> bool:
     return known.startswith("torch.") or known.rpartition(".")[2] not in _NORMS | WRAPPERS
 
 
-def _is_super(node: ast.expr) -> bool:
-    """True for the class in `super(Norm, self)`."""
-    above = parent(node)
-    return isinstance(above, ast.Call) and plain_name(above.func) == "super"
-
-
 def _sums_over_ranks(work: Work, name: str) -> bool:
     """True for a class of the file whose methods exchange by torch.distributed: it has one process per card already."""
     return any(
@@ -86,7 +80,8 @@ def used_over_replicas(work: Work, tree: ast.Module) -> Finds:
         used = [
             node
             for node in nodes
-            if isinstance(getattr(node, "ctx", None), ast.Load) and last_name(node) == name and not _is_super(node)
+            if isinstance(getattr(node, "ctx", None), ast.Load) and last_name(node) == name
+            if called_name(parent(node)) != "super"
         ]
         if not used or _is_another(work, used[0], name) or _sums_over_ranks(work, name):
             continue

@@ -412,15 +412,14 @@ def _dotted(work: Work, node: ast.expr, value: str) -> Finds:
     new = rule.new + value[len(prefix) :]
     if not work.take(node):
         return
-    old_text = value
-    if not one_plain_literal(work.source.slice(*work.source.extent(node)), [old_text]):
+    if not one_plain_literal(work.source.slice(*work.source.extent(node)), [value]):
         yield work.note(node, "NPU202", f"{value!r} is not a single plain literal", help=f"write {new!r}")
         return
     yield Edit(
         node,
         "NPU205",
         f"{value!r} in a string -> {new!r}",
-        words_in_literal({old_text: new}),
+        words_in_literal({value: new}),
         api=value,
         writes_npu=True,
     )

@@ -39,7 +39,8 @@ _FIGURE = re.compile(r"(?:\w+_)?(?:rank_?1|acc|accuracy|m?ap|mAP|auc|m?iou|f1|ps
 _NUMPY_HELP = ("save float(x), or torch.from_numpy(x) for an array; if you trust the file, load it with "
                "weights_only=False")
 _STATE_HELP = "load the file with weights_only=False: the state of NumPy's random numbers holds an array"
-_HELP = "save vars({name}), or a module's state_dict(); if you trust it, load it with weights_only=False (torch>=1.13)"
+_HELP = ("if you trust it, load it with weights_only=False (torch>=1.13); vars({name}), or a module's state_dict(), is "
+         "enough where all else in it is tensors and plain values: no number of NumPy in an optimizer's state")
 
 
 @fixer.on(ast.Module)

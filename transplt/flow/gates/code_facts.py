@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 
 from transplt.base.text.text_search import Texts
 from transplt.flow.cuda_builds import built_modules
@@ -324,13 +325,11 @@ class FileCode:
     def _kept_as_fields(self) -> Iterator[tuple[Guard, Behind]]:
         """The fields of data classes that are true or false, each with the keyword of the constructor that fills it."""
         own, scan = self.code.slots.own, self.code.slots.scan
-        for node in scan.classes:
-            fields = class_fields(node) or ()
-            for each in of_kind(ast.AnnAssign, node.body if fields else ()):
-                if last_name(each.annotation) == "bool" and (name := last_name(each.target)) in fields:
-                    given = f"p:{own.full_name(scan.scopes[node])}.__init__.{name}"
-                    for way in (True, False):
-                        yield self.code.guard(f"n:{name}", way), self.code.guard(given, way)
+        for node in (node for node in scan.classes if class_fields(node) is not None):
+            named = [each for each in of_kind(ast.AnnAssign, node.body) if last_name(each.annotation) == "bool"]
+            for name, way in product((last_name(each.target) for each in named), (True, False)):
+                given = f"p:{own.full_name(scan.scopes[node])}.__init__.{name}"
+                yield self.code.guard(f"n:{name}", way), self.code.guard(given, way)
 
     def _set_behind_guards(self) -> Iterator[tuple[Guard, Behind]]:
         """The guards of slots that get a truth value only behind one other guard, each with that.

@@ -124,14 +124,13 @@ class CudaSide:
         """The package for CUDA alone of whose call an answer is a keyword: `cuet.Polynomial(fused=device == "cuda")`.
         """
         option = parent(question)
-        call = parent(option) if isinstance(option, ast.keyword) else None
-        if not isinstance(call, ast.Call):
+        call = parent(option)
+        if not (isinstance(option, ast.keyword) and isinstance(call, ast.Call)):
             return None
         if option.arg in ("gpu", "use_gpu") and "faiss" in ast.unparse(call.func).lower():
             return Answer("faiss")  # or a class of the project that is called after it
         refs = (ref for ref in self.file.code.called(call) if isinstance(ref, OfPackage))
-        why = next(filter(None, (self.reach.why(CodeStep(ref)) for ref in refs)), "")
-        return Answer(why) if why else None
+        return next((Answer(why) for ref in refs if (why := self.reach.why(CodeStep(ref)))), None)
 
     def _checked_for(self, question: ast.expr) -> Answer | None:
         """What a function needs that stands beside its checker and is called by the name before `_verifier`."""

@@ -197,18 +197,7 @@ def _without_wheels(
             api=each.name, effort=Effort.LOW, help=f"write {wanted}",
         )  # fmt: skip
     if not any(normalised(each.name) == "setuptools" and each not in raised for each in requirements):
-        firsts = without_pkg_resources(releases.torch)
-        stuck = [each for each in requirements if firsts.get(normalised(each.name)) == ""]
-        roots = {name.partition(".")[0] for name in document.project.imported}
-        idle = document.project.known and roots.isdisjoint(_OF_LIGHTNING)  # then it is installed all the same
-        for each in (*stuck, *older_than(requirements, lambda name: firsts.get(name, ""))):
-            unused = idle and normalised(each.name).replace("-", "_") in _OF_LIGHTNING
-            yield Note(
-                (each.start, each.end), PYTHON, Level.INFO if unused else Level.MANUAL,
-                f"{each.name}{each.specifier} imports pkg_resources, which setuptools 82 removed",
-                api="pkg_resources", effort=Effort.LOW, help=f"require {_OF_PKG_RESOURCES}",
-                details=((BOUND_BY, _OF_PKG_RESOURCES), ("thing", each.name)),
-            )  # fmt: skip
+        yield from _keeping_setuptools_back(document, requirements, releases)
     old = {normalised(each.name) for each in older}
     found: dict[Requirement, dict[str, tuple[str, str]]] = {}  # of a package that it fails with, the first bound alone
     for kept, since, advice, others in _BESIDE_NEWER:
@@ -224,6 +213,22 @@ def _without_wheels(
             f"{each.name}{each.specifier} fails at import with {since} or newer, which pip installs",
             api=each.name, effort=Effort.LOW, help=f"require a newer {each.name}{other}",
             details=((BOUND_BY, advice), ("name", advice), ("thing", each.name)),
+        )  # fmt: skip
+
+
+def _keeping_setuptools_back(document: Document, requirements: list[Requirement], releases: Releases) -> Finds:
+    """What imports pkg_resources; a remark where no file imports Lightning, which is installed all the same."""
+    firsts = without_pkg_resources(releases.torch)
+    stuck = [each for each in requirements if firsts.get(normalised(each.name)) == ""]
+    roots = (name.partition(".")[0] for name in document.project.imported)
+    idle = document.project.known and _OF_LIGHTNING.isdisjoint(roots)
+    for each in (*stuck, *older_than(requirements, lambda name: firsts.get(name, ""))):
+        unused = idle and normalised(each.name).replace("-", "_") in _OF_LIGHTNING
+        yield Note(
+            (each.start, each.end), PYTHON, Level.INFO if unused else Level.MANUAL,
+            f"{each.name}{each.specifier} imports pkg_resources, which setuptools 82 removed",
+            api="pkg_resources", effort=Effort.LOW, help=f"require {_OF_PKG_RESOURCES}",
+            details=((BOUND_BY, _OF_PKG_RESOURCES), ("thing", each.name)),
         )  # fmt: skip
 
 

@@ -48,8 +48,6 @@ _FOR_NPUS = (
      "/dev/davinci_manager --device /dev/devmm_svm --device /dev/hisi_hdc"),
     (re.compile(rb"nvcr|nvidia/cuda"), "use a CANN image"),
 )  # fmt: skip
-#: What no container starts with on a host without a card of NVIDIA.
-_OF_CONTAINERS = re.compile(rb"--gpus[= ](?=\"?(?:all|device)\b)|--runtime[= ]nvidia|\bnvidia-docker\b")
 _PLAIN = "install torch and torch-npu"
 #: A server of models that no port of the project concerns.
 _SERVER = re.compile(rb"\bnvcr\.io/nvidia/(?:tritonserver|deepstream|tensorrt)")
@@ -194,6 +192,7 @@ def _reported(
             if any(start <= match.start() < end for start, end in made):
                 continue
             serves |= _SERVER.match(match.group()) is not None
+            stops |= _FOR_NPUS[0][0].match(match.group()) is not None  # no such container starts without CUDA
             plain = _PLAIN * all(name != "torch" for _, name, _ in told)
             by_word = (said for word, said in _FOR_NPUS if word.match(match.group()))
             told.append((match.start(), match.group().decode().strip(), next(by_word, plain)))
@@ -205,8 +204,7 @@ def _reported(
     names = dict.fromkeys(name for _, name, _ in told)
     help_ = "; ".join(dict.fromkeys(said for *_, said in told if said))
     help_ += _OF_DOCS.get((document.settings.docs, edited), "")
-    contained = any(_OF_CONTAINERS.search(document.utf8, a, b) for a, b in lines)
-    message, blocks = f"this document has a command for CUDA: {', '.join(names)}", "later" * (stops or contained)
+    message, blocks = f"this document has a command for CUDA: {', '.join(names)}", "later" * stops
     if counted := [*filter(document.project.reads.counts, names)]:
         message, blocks = f"{message}; the project counts its cards by {', '.join(counted)}", blocks or "slow"
     level, help_ = (Level.INFO, _SERVES) if serves else (Level.MANUAL, help_)

@@ -56,7 +56,10 @@ def argument_changes(script: Script, elsewhere: frozenset[int], reads: Reads) ->
     """
     for command in script.walk("command", but=elsewhere):
         words = words_of(script, command)
-        program = started(words) or _own_command(script.document, words)
+        program = started(words)
+        if program is None and (own := unwrapped(words)):  # or installed by the project: `mace_run_train` of mace
+            is_own = re.split("[-_]", base(own[0]))[0] in script.document.project.packages
+            program = Started("", tuple(own[1:]), (own[0],)) if is_own else None
         path = path_of(script.document.project, script.document.path, program) if program is not None else ""
         for option, word, value, _ in options(words[1:] if program is None else program.arguments):
             names = own_names_below([option or ""]) if program is None else None
@@ -69,13 +72,6 @@ def argument_changes(script: Script, elsewhere: frozenset[int], reads: Reads) ->
                 yield Kept(word.extent, "own-registry", names.library)
         if program is not None:
             yield from program_changes(script.document, program, script.sound(command))
-
-
-def _own_command(document: Document, words: Sequence[Word]) -> Started | None:
-    """A program that the project installs under a name of its own: `mace_run_train` of the package mace."""
-    words = unwrapped(words)
-    own = bool(words) and re.split("[-_]", base(words[0]))[0] in document.project.packages
-    return Started("", tuple(words[1:]), (words[0],)) if own else None
 
 
 def program_changes(document: Document, program: Started, sound: bool = True) -> Finds:
