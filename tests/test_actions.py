@@ -513,6 +513,8 @@ def test_what_stops_an_import_stops_it_for_each_package_of_a_file(late: str, blo
         # the title names the package and what to do, and the help of the finding says how
         (at("a.yml", 1, "NPU845", "setuptools", help="write setuptools>=77.0.3"),
          "Raise the pin of setuptools: the new torch needs a newer release", "write setuptools>=77.0.3"),
+        (at("a.yml", 1, "NPU845", "sympy", help="write sympy>=1.13.3"),
+         "Raise the pin of sympy: the new torch needs a newer release", "write sympy>=1.13.3"),
         (at("a.py", 1, "NPU293", "motmetrics.utils", help="install it from git"),
          "Install motmetrics from its repository: its last release fails with newer NumPy or torchvision",
          "install it from git"),

@@ -297,3 +297,9 @@ def test_the_calls_of_gym_are_one_thing_to_decide(gym: str, found: int) -> None:
 )
 def test_a_file_that_names_nothing_else_is_looked_at(text: str, expected: bool) -> None:
     assert worth_a_look(text.encode(), Settings()) is expected
+
+
+def test_one_finding_for_what_one_import_lacks() -> None:
+    source = "from transformers.data.processors.utils import InputExample, InputFeatures\n"
+    found = [each for each in migrate_source(source, path="a.py").findings if each.code == "NPU293"]
+    assert [each.api for each in found] == ["transformers.data"]
