@@ -23,6 +23,9 @@ from tests.harness import check_noop, check_rewrite
         ("from PIL import Image, PILLOW_VERSION\nx = PILLOW_VERSION",
          "from PIL import Image, __version__ as PILLOW_VERSION\nx = PILLOW_VERSION"),
         ("import PIL\nx = PIL.PILLOW_VERSION", "import PIL\nx = PIL.__version__"),
+        ("from torch._six import string_classes\nx = isinstance(y, string_classes)",
+         "string_classes = (str, bytes)\nx = isinstance(y, string_classes)"),
+        ("from torch._six import int_classes as whole\nx = whole", "whole = int\nx = whole"),
         ("import torch\ntorch.set_deterministic(True)", "import torch\ntorch.use_deterministic_algorithms(True)"),
     ],
 )
@@ -84,7 +87,7 @@ def test_the_module_itself() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "from torch._six import string_classes",
+        "from torch._six import string_classes, int_classes",
         "from torch.utils.serialization import load_lua",
         "import torch._six",
         "import torch\nif torch._six.PY3:\n    import importlib",

@@ -28,6 +28,8 @@ from transplt.syntax.scan import chain, parent
 
 #: NumPy's names, and what they were.
 _TYPES = {"float": "float", "int": "int", "object": "object", "str": "str", "complex": "complex", "unicode": "str"}
+#: What torch had for two Pythons, and what it was: torch/_six.py of torch 1.13.
+_OF_TWO_PYTHONS = {"string_classes": "(str, bytes)", "int_classes": "int"}
 _ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
 #: What a question for the release holds.
 _ASKS = ("version", "PY2", "PY3", "hasattr")
@@ -37,7 +39,7 @@ fixer = Fixer(
     code="NPU153",
     rank=105,
     versions=">=2.9",
-    words=("copy=False", *(rf"{module}.{name}\b" for module in ("np", "numpy") for name in _TYPES)),
+    words=("copy=False", *_OF_TWO_PYTHONS, *(rf"{module}.{name}\b" for module in ("np", "numpy") for name in _TYPES)),
 )
 
 
@@ -63,6 +65,16 @@ def _is_fallback(work: Work, node: ast.ImportFrom) -> bool:
     tried = {f"{getattr(each, 'module', '')}.{alias.name}".strip(".") for each in imports for alias in each.names}
     matched = [work.rules.resolve(f"{node.module}.{alias.name}") for alias in node.names]
     return all(each is not None and each[0].code == fixer.code and each[0].new in tried for each in matched)
+
+
+@fixer.on(ast.Import)
+def classes_of_two_pythons(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
+    """`from torch._six import string_classes` becomes `string_classes = (str, bytes)`."""
+    match node:
+        case ast.ImportFrom(module="torch._six", names=[ast.alias(name=name, asname=local)]) if name in _OF_TWO_PYTHONS:
+            if not guarded(node) and work.take(node):
+                new, full = f"{local or name} = {_OF_TWO_PYTHONS[name]}", f"torch._six.{name}"
+                yield Edit(node, fixer.code, f"{full} -> {new}", new, api=full)
 
 
 @cache
