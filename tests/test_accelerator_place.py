@@ -69,6 +69,20 @@ def test_a_notebook_takes_the_names_from_where_it_imports_the_project(
     assert not (line and "_has_npu" in after)
 
 
+#: A package that users install, and what is shown to them; the last two have the checkout around them.
+_SHOWN = {"setup.py": "", "pkg/__init__.py": "", "pkg/net.py": "import torch\n"}
+
+
+@pytest.mark.parametrize(
+    ("path", "inside"),
+    [("lab.ipynb", False), ("docs/lab.ipynb", False), ("examples/train.py", False), ("a/demo/train.py", False),
+     ("train.py", True), ("scripts/train.py", True), ("tests/test_net.py", True), ("pkg/examples/train.py", True)],
+)  # fmt: skip
+def test_what_is_shown_to_users_of_a_release_takes_nothing_that_older_ones_lack(path: str, inside: bool) -> None:
+    after, where = taken({**_SHOWN, path: "import torch\nfrom pkg.net import f\nx()\n"}, path)
+    assert ("_has_npu" not in after, where) == (inside, "pkg/device.py" if inside else "")
+
+
 PACKAGE = {"train.py": "from pkg.models import net\nx()\n", "pkg/__init__.py": "", "pkg/models/__init__.py": "",
            "pkg/utils/__init__.py": "", "pkg/utils/misc.py": "import os\nx()\n"}  # fmt: skip
 
@@ -372,10 +386,8 @@ def in_the_file(source: str, names: str, version: str) -> str:
     return apply_edits(work, found).data.decode()
 
 
-@pytest.mark.parametrize("version", ["2.4", "2.14"])
-def test_in_the_file_itself_it_asks_before_it_imports(version: str) -> None:
-    """Also where the newest torch would load torch_npu by itself: who installs an older one gets the same answer."""
-    assert in_the_file("import torch\nimport yaml\n\n\nx()\n", "DIST_BACKEND DEVICE_TYPE", version) == clean("""
+def test_in_the_file_itself_it_asks_before_it_imports() -> None:
+    assert in_the_file("import torch\nimport yaml\n\n\nx()\n", "DIST_BACKEND DEVICE_TYPE", "2.4") == clean("""
         import importlib.util
         import os
         import torch
@@ -398,6 +410,20 @@ def test_in_the_file_itself_it_asks_before_it_imports(version: str) -> None:
 
         use(DIST_BACKEND, DEVICE_TYPE)
         """)
+
+
+def test_where_torch_loads_torch_npu_by_itself_the_text_in_a_file_is_short() -> None:
+    assert in_the_file("import torch\n\n\nx()\n", "DIST_BACKEND", "2.14") == clean("""
+        import torch
+
+        _has_npu = hasattr(torch, "npu") and torch.npu.device_count() > 0
+        #: What torch.distributed uses between its cards.
+        DIST_BACKEND = "hccl" if _has_npu else "nccl"
+
+
+        use(DIST_BACKEND)
+        """)
+    assert "import torch_npu" in in_the_file("import torch\n\n\nx()\n", "profiler", "2.14")
 
 
 def test_the_name_that_the_owner_gives() -> None:

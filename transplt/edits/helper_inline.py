@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import splice
@@ -26,12 +26,16 @@ from transplt.edits.helper_source import (
 )
 from transplt.edits.imports import import_head
 from transplt.edits.work import Work
+from transplt.rules.versions import loads_itself
 from transplt.syntax.files import File
 from transplt.syntax.nodes import begins, defaults_of, first_code
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 from transplt.syntax.scopes import Binding
 
 _WIDTH = 120
+#: What loads torch_npu in the module of the portable style, and the names there that are of torch_npu's own.
+_LOADS = re.compile(rb"^if importlib\.util\.find_spec.*\n(?:    .*\n)+", re.M)
+_NEEDS_IT = frozenset({"profiler", "DEVICE_ACTIVITY"})
 #: What is said to a checker of types.
 _CHECKED = re.compile(rb"  # type: ignore\[[^\]\n]*\]$", re.M)
 
@@ -62,7 +66,10 @@ class Inline:
         """Functions and what they need and the file has not yet; None where they would stand below the node that calls
         one. `exact`: under their own names, whatever a function of the file has by one of them.
         """
-        parts = closure(around(names, bare), names)
+        settings = self.work.settings
+        loads = settings.style != "portable" or exact or not loads_itself(settings.torch_version)
+        loads = loads or not _NEEDS_IT.isdisjoint(names)
+        parts = closure(around(names, partial(bare, loads=loads)), names)
         pieces = [piece for piece in parts.pieces if not {*piece.binds} <= {*self.names}]
         local: dict[str, str] = {}
         lines: dict[str, str] = {}  # by the full names of what they bring
@@ -145,9 +152,10 @@ def _last_import(work: Work, node: ast.stmt) -> ast.stmt:
 
 
 @cache
-def bare(name: str) -> Module:
-    """A module of the helper without annotations."""
-    return module_of(name, without_annotations(read_regular(paths()[name], SOURCE)))
+def bare(name: str, *, loads: bool = True) -> Module:
+    """A module of the helper without annotations; without what `loads` torch_npu where torch itself does so."""
+    data = without_annotations(read_regular(paths()[name], SOURCE))
+    return module_of(name, data if loads else _LOADS.sub(b"", data))
 
 
 def _last(name: str) -> str:

@@ -7,6 +7,7 @@ helpers where that is a folder which all find as well, and which imports nothing
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -37,6 +38,8 @@ NOTEBOOK = ".ipynb"
 #: So many scripts of a folder have no module for themselves.
 _FEW = 2
 _HELPERS = ("utils", "util", "common")
+#: Where what is shown to users lies: they run it with the release that they have installed.
+_SHOWN = re.compile(r"(?:^|/)(?:examples?|demos?|docs?|tutorials?|notebooks?|samples?)/|\.ipynb$")
 
 
 def module_place(
@@ -51,13 +54,22 @@ def module_place(
     if npu_chooser(project, path):
         return HelperPlace((), "", None)
     if path.endswith(NOTEBOOK):
-        return _of_a_notebook(project, path, settings)
-    if (own := own_place(project, path, settings)) is not None:
-        return None if own.there is None and path in own.paths else own  # the choice stands in it
-    place = _of_the_program(project, path, settings, _written(project, path, settings, starts), tried)
-    # What a loader reads finds the module as the files beside it do.
-    is_read = not starts and _as_beside(project, project.once(layout_of), path, settings.entry) is not None
-    return place if is_read else _first(project, path, settings, place)
+        place = _of_a_notebook(project, path, settings)
+    elif (place := own_place(project, path, settings)) is not None:
+        place = None if place.there is None and path in place.paths else place  # the choice stands in it
+    else:
+        place = _of_the_program(project, path, settings, _written(project, path, settings, starts), tried)
+        # What a loader reads finds the module as the files beside it do.
+        is_read = not starts and _as_beside(project, project.once(layout_of), path, settings.entry) is not None
+        place = place if is_read else _first(project, path, settings, place)
+    return None if place is not None and _is_of_a_release(project, path, place) else place
+
+
+def _is_of_a_release(project: ProjectFacts, path: str, place: HelperPlace) -> bool:
+    """Whether a file is shown to users of an installed package, and would take from it what older releases lack."""
+    inner = len(place.paths) == 1 and place.package and _SHOWN.search(path)
+    return bool(inner) and is_installed(project, base := _base(place)) and not is_below(
+        path, in_folder(base, place.package.partition(".")[0], ""))  # fmt: skip
 
 
 def is_added_to(project: ProjectFacts, settings: Settings, place: HelperPlace) -> bool:
@@ -209,7 +221,7 @@ def _of_a_package_around(project: ProjectFacts, path: str, settings: Settings) -
         folder = posixpath.dirname(folder)
     inside = in_folder(folder, INIT, "")
     top = outermost_package(inside, project.placing) if folder else ""
-    if not top or not is_installed(project, posixpath.dirname(top)):
+    if not top or inside == path or not is_installed(project, posixpath.dirname(top)):
         return None
     place = module_place(project, inside, settings, starts=False)
     return place if place is not None and len(place.paths) == 1 and place.package else None
