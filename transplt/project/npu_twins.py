@@ -78,6 +78,9 @@ _MANY = marked("no {twin} is written: {count} scripts would get a copy")
 _STOPS = marked("no {twin} is written: the arguments in line {line} stop the program on an NPU")
 _TAKEN = marked("no {twin} is written: another script already has it")
 _LOCAL = marked("no {twin} is written: line {line} names a folder of one machine")
+_PRINTED = marked("no {twin} is written: conda printed this list on one machine, builds included; write a short one")
+#: A build of conda's, and so many of them at least has what `conda env export` printed.
+_BUILD, _BUILDS = re.compile(r"^[ \t]*-[ \t]+[\w.-]+=[\w.!]+=\w+", re.M), 12
 #: A package that lies in a folder of the machine on which somebody printed a list.
 _ON_A_MACHINE = re.compile(r"^[^#\n]*?(?:(?:-e|--editable)[= \t]+/|file:///|@[ \t]*/)", re.M)
 
@@ -203,6 +206,8 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
 
 def _not_for_others(text: str, twin: str) -> str:
     """Why a list, as pip freeze has printed it, is for one machine alone; empty where it is for others too."""
+    if len(_BUILD.findall(text)) >= _BUILDS:
+        return Sentence(_PRINTED, twin=twin)
     local = _ON_A_MACHINE.search(text)
     return Sentence(_LOCAL, twin=twin, line=text.count("\n", 0, local.end()) + 1) if local is not None else ""
 

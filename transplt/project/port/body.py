@@ -15,7 +15,7 @@ from transplt.proof.launch.options import RunOptions
 
 #: So many lines it has at most, and so many commits and places of one thing are named.
 MOST_LINES = 60
-_MOST_COMMITS, _MOST_PLACES = 12, 6
+_MOST_COMMITS, _MOST_PLACES, _MOST_FILES = 12, 6, 4
 #: Parts of an advice, and those that speak of transplt: its readers do not have it.
 _CLAUSE = re.compile(r"(?<=[;:.]) +(?![^(]*\))(?=[^`]*(?:`[^`]*`[^`]*)*$)")
 _OF_TRANSPLT = re.compile(
@@ -23,9 +23,9 @@ _OF_TRANSPLT = re.compile(
 )
 #: In one line each, since line breaks stay in a pull request.
 _ABOUT = (
-    "The accelerator is chosen {where}, when that module is imported: an NPU where torch_npu is installed and "
-    "finds one, else CUDA as before. Elsewhere, fixed names such as `\"cuda\"` and `torch.cuda` give way to names of "
-    "that module: on CUDA and on a CPU the program does what it did. Each other change has its own commit."
+    "The accelerator is chosen {where}: an NPU where torch_npu is installed and finds one, else CUDA as before. "
+    "Fixed names such as `\"cuda\"` and `torch.cuda` give way to names from there: on CUDA and on a CPU the program "
+    "does what it did. Each other change has its own commit."
 )
 
 
@@ -33,12 +33,13 @@ def body(
     modules: Sequence[str], commits: Sequence[str], torch: str, run: RunOptions | None, proof: Verdict | None,
     checks: Sequence[str], left: Sequence[Action], lists: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """The text, in Markdown. `modules` choose the accelerator, `commits` are the subjects of those on the branch,
+    """The text, in Markdown. `modules` and notebooks choose the accelerator, `commits` are the subjects of those on the branch,
     `torch` is the version that it was written for, `run` what `proof` is of; `checks` is what the project's own
     linters say of it. `lists` are its lists of packages for NPUs.
     """
     places = [f"`{visible(each)}`" for each in modules]
-    where = f"in each of {', '.join(places)}" if places[1:] else " in ".join(("once", *places))
+    every = f"{len(places)} files" if places[_MOST_FILES:] else ", ".join(places)
+    where = f"in each of {every}" if places[1:] else " in ".join(("once", *places))
     listed = f": {' or '.join(f'`{visible(each)}`' for each in lists)} lists what to install" if lists else ""
     needs = f"On an NPU it needs CANN and {torch} (the package torch-npu){listed}."
     lines = ["## What this does", "", _ABOUT.format(where=where), "", needs, ""]

@@ -43,6 +43,7 @@ from transplt.base.text.regular_file import OTHER, read_regular
 from transplt.edits.helper_file import has_choice
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of
+from transplt.engine.files.python_in import python_of_cells
 from transplt.project.checking.checked_file import moved
 from transplt.project.options import Options, find_source, make_plan
 from transplt.project.port import checklist, devcontainer
@@ -321,9 +322,11 @@ def _commit_all(
 
 
 def _subject(step: PortStep, files: Iterable[Changed], *, portable: bool) -> str:
-    """The subject of the commit of a step; with the module that chooses the accelerator, where it is one."""
-    if not portable or step.decision.name != "helper" or len(step.files) > 1:
+    """The subject of the commit of a step; with the module that chooses the accelerator, or how many do."""
+    if not portable or step.decision.name != "helper":
         return step.decision.subject
+    if len(step.files) > 1:
+        return step.decision.subject.replace("one module", many(len(step.files), "module"))
     (path,) = step.files
     if any(file.path == path and has_choice(file.before) for file in files):
         return f"Add to {path} what is called now"
@@ -384,9 +387,11 @@ def _commit_container(grown: _Branch, done: Port, name: str) -> None:
 
 
 def _choosing(folder: Path, paths: Collection[str]) -> list[str]:
-    """The modules of a project that choose its accelerator."""
-    files = (path for path in sorted(paths) if path.endswith(".py") and (folder / path).is_file())
-    return [path for path in files if has_choice(read_regular(folder / path, OTHER))]
+    """The modules and notebooks of a project that choose its accelerator."""
+    files = (path for path in sorted(paths) if path.endswith((".py", ".ipynb")) and (folder / path).is_file())
+    read = ((path, read_regular(folder / path, OTHER)) for path in files)
+    cells = ((path, data if path.endswith(".py") else python_of_cells(data) or b"") for path, data in read)
+    return [path for path, data in cells if has_choice(data)]
 
 
 def _commit_checklist(
