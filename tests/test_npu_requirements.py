@@ -257,3 +257,17 @@ def test_what_cann_imports_is_what_the_diagnosis_installs() -> None:
     advice = (Path(__file__).parent.parent / "rules" / "errors" / "environment.json").read_text()
     assert "pip install attrs cython numpy " + " ".join(_NEEDS[2:]) + "." in advice
     assert [*asked_by_cann("9.0.0")] == ["attrs", "cython", "numpy", *_NEEDS[2:]]
+
+
+_PRINTED = "".join(f"  - lib{number}=1.{number}=h{number}_0\n" for number in range(12))
+
+
+@pytest.mark.parametrize(("builds", "written"), [(_PRINTED, False), ("  - libjpeg=9=h0_0\n", True)])
+def test_what_conda_has_printed_on_one_machine_gets_none(tmp_path: Path, builds: str, written: bool) -> None:
+    text = f"name: net\ndependencies:\n  - python=3.11\n{builds}  - pip:\n    - torch==2.1.0\n    - nvidia-apex==0.1\n"
+    out = migrated(tmp_path, **{"environment.yml": text, "requirements.txt": "torch>=2.1\n"})
+    assert (out / "environment-npu.yml").exists() is written and (out / "requirements-npu.txt").exists()
+    log = (out / "msFmkTranspltlog.txt").read_text()
+    assert ("no environment-npu.yml is written: conda printed this list" in log) is not written
+    if written:
+        assert "# not from pip on NPUs: - nvidia-apex" in (out / "environment-npu.yml").read_text()

@@ -88,7 +88,7 @@ _ON_A_MACHINE = re.compile(r"^[^#\n]*?(?:(?:-e|--editable)[= \t]+/|file:///|@[ \
 @dataclass(frozen=True, slots=True)
 class _Twin:
     """A file for NPUs, and the record that its original has beside it; `why` there is none after all, in words that
-    name it. `left`: what is still to be done in it.
+    name it. `left`: what is still to be done in it. Without text it is of a list that another one replaces.
     """
 
     path: str
@@ -114,6 +114,7 @@ def with_twins(
         if maker is not None and (twin := maker(worker, found[record.path], record)) is not None:
             wanted[at] = twin
     scripts = sum(each.code == CODE and not each.why for each in wanted.values())
+    listed = any(each.code == ADDED and not each.why for each in wanted.values())
     for at, twin in wanted.items():
         why = twin.why
         if not why and twin.code == CODE and scripts > _MOST_SCRIPTS:
@@ -123,7 +124,8 @@ def with_twins(
         record = records[at]
         if why:
             said = Finding(record.path, TOP, twin.code, Level.INFO, why)
-            told = (replace(each, help=why) if each.code == NOT_ADDED else each for each in record.findings)
+            found_there = record.findings if twin.text or not listed else twin.original.findings
+            told = (replace(each, help=why) if each.code == NOT_ADDED else each for each in found_there)
             records[at] = replace(record, findings=(said, *told))
             continue
         mode = found[record.path].mode
@@ -185,9 +187,12 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
     if twin == path or name in COG or not any(each.code == NOT_ADDED and each.open for each in record.findings):
         return None
     data = worker.read(entry)
+    source = text_of(data)
+    if source is not None and len(_BUILD.findall(source.text)) >= _BUILDS:
+        settled = replace(record, findings=tuple(replace(each, level=Level.INFO) for each in record.findings))
+        return _Twin(twin, "", ADDED, "", settled, why=Sentence(_PRINTED, twin=twin))
     result = _migrated(worker, path, kind, data, "npu", twin=False)
     edits = [each for each in result.findings if each.applied and each.edit]
-    source = text_of(data)
     if source is None or not any(each.code == ADDED for each in edits):
         return None
     document = Document(source, path, kind, worker.settings, worker.target, worker.project)
@@ -206,8 +211,6 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
 
 def _not_for_others(text: str, twin: str) -> str:
     """Why a list, as pip freeze has printed it, is for one machine alone; empty where it is for others too."""
-    if len(_BUILD.findall(text)) >= _BUILDS:
-        return Sentence(_PRINTED, twin=twin)
     local = _ON_A_MACHINE.search(text)
     return Sentence(_LOCAL, twin=twin, line=text.count("\n", 0, local.end()) + 1) if local is not None else ""
 
@@ -228,6 +231,7 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
     text, raised = _raised(text, name, releases)
     listed = requirements_of(text, name, FileKind.REQUIREMENTS)
     names = {normalised(each.name) for each in without_elsewhere(listed)}
+    left_out |= {each for each in names if each.startswith("nvidia-")}
     on_top = _on_top(name, result, releases, names) if plain and not raised and not left_out & names else []
     text = newline.join((*on_top, "")) if on_top else _pinned(_without(text, name, left_out), name, releases.torch)
     if plain and any(each.code == INDEX and (on_top or not each.applied) for each in result.findings):
