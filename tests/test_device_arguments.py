@@ -61,6 +61,7 @@ def test_each_row(row: Row) -> None:
     [
         ("x.f(device=v)", DEVICE, DEVICE),
         ("x.to(v)", DEVICE, DEVICE),
+        ("x.set_device(v)", DEVICE, DEVICE),
         ("torch.load('x', v)", DEVICE, DEVICE),
         ("torch.load('x', map_location=v)", DEVICE, DEVICE),
         ("dist.init_process_group(v)", BACKEND, BACKEND),

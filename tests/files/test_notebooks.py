@@ -326,6 +326,24 @@ def test_a_portable_notebook_has_the_names_of_the_module_written_that_it_alone_t
     assert "_has_npu = " not in book and "device_module = " in (out / "device.py").read_text()
 
 
+def test_a_cell_that_may_be_run_alone_reads_nothing_of_the_cells_above() -> None:
+    first, text = "import torch\ndevice = 'cuda'", "import torch\ny = torch.zeros(1, device='cuda'{})"
+    cells = [first, text.format(""), text.format(", dtype=x.dtype"), "x.to('cuda')"]
+    result = migrated(FORMS["jupyter"](cells), style="portable")
+    after = ["".join(cell["source"]) for cell in json.loads(result.data)["cells"]]
+    assert after[1] == cells[1] and after[2:] == [each.replace("'cuda'", "DEVICE_TYPE") for each in cells[2:]]
+    assert [each.span.line for each in result.findings if each.open and "run alone" in each.message]
+
+
+def test_an_import_stands_above_the_comment_that_explains_the_first_statement(tmp_path: Path) -> None:
+    cells = ["# no space here\nname = 'a'", "def f(x):\n    return x.cuda()", "import net"]
+    (tmp_path / "net.py").write_text("import torch\n")
+    (tmp_path / "lab.ipynb").write_bytes(FORMS["jupyter"](cells))
+    out = migrate_tree(make_plan(Options(source=tmp_path, out=tmp_path.parent / "out", style="portable", jobs=1))).output
+    first = "".join(json.loads((out / "lab.ipynb").read_text())["cells"][0]["source"])
+    assert first == f"from device import DEVICE_TYPE\n\n{cells[0]}"
+
+
 def test_an_import_that_nothing_uses_any_more_stays_in_its_cell() -> None:
     imports = "import torch\nfrom torch.cuda.amp import GradScaler\nfrom torch.cuda import synchronize"
     result = migrated(FORMS["jupyter"]([imports, "s = GradScaler()\nsynchronize()"]), style="portable")

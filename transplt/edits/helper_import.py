@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from transplt.edits.edit import AtTop, Edit
 from transplt.edits.imports import code_begins, import_head, is_own
-from transplt.edits.lines import Placed, lead_of, line_below, line_start, placed
+from transplt.edits.lines import Placed, comments_above, lead_of, line_below, line_start, placed
 from transplt.edits.work import Work
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.helper_place import HelperPlace
@@ -171,6 +171,9 @@ def _placed(work: Work, edit: Edit, line: str, uses: Iterable[ast.AST]) -> Place
     line = line.replace("\n", newline)
     if not heads:
         offset = code_begins(source, body)
+        if body and not work.scan.path.endswith(".py"):  # above the first cell's comments: they are no head of a file
+            first = source.position(offset)[0]
+            offset = line_start(source, first - comments_above(source, first))
         return placed(edit, offset, f"{lead_of(source, offset)}{line}{newline}{newline}")
     own = _own_at_the_end(work, heads)
     keys = [_key(node) for node in own]

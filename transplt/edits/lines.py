@@ -84,7 +84,7 @@ def lead_of(source: Source, offset: int) -> str:
 def blank_lines_above(source: Source, node: ast.stmt) -> str:
     """The line ends that a definition needs in front of it to stand two empty lines below what is above a statement."""
     first = first_line(node)
-    first -= _comments(source, first)
+    first -= comments_above(source, first)
     above = [source.line_text(line) for line in (first - 1, first - 2) if line > 0]
     blank = 0
     while blank < len(above) and not above[blank].strip():
@@ -209,7 +209,7 @@ def _beside(
         offset = parted.start(node)
         if place.above_comments and id(node) not in parted.joints:
             first = first_line(node)
-            offset = line_start(source, first - _comments(source, first))
+            offset = line_start(source, first - comments_above(source, first))
         return placed(edit, offset, text)
     offset = parted.end(node)
     return placed(edit, offset, lead_of(source, offset) + (newline if place.apart else "") + text)
@@ -243,7 +243,7 @@ def _holds_beside(source: Source, wrap: Around, place: Beside) -> bool:
     return _begins(source, wrap.first) < first
 
 
-def _comments(source: Source, line: int) -> int:
+def comments_above(source: Source, line: int) -> int:
     """How many lines right above a line hold a comment only, at its indentation."""
     text = source.line_text(line)
     indent = text[: len(text) - len(text.lstrip())]

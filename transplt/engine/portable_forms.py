@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from functools import cached_property
 
@@ -17,6 +18,7 @@ from transplt.edits.work import Work
 from transplt.flow.import_layout import layout_of, starts_leading_to
 from transplt.flow.last_value import last_value
 from transplt.syntax.annotations import is_annotation
+from transplt.syntax.files import File
 from transplt.syntax.nodes import (
     begins,
     call_of,
@@ -30,6 +32,8 @@ from transplt.syntax.nodes import (
 )  # fmt: skip
 from transplt.syntax.scan import FUNCTIONS, ancestor, parent, statement
 
+#: What stands between the cells of a notebook (files/notebook/program.py).
+BETWEEN = b"\n# %%\n"
 #: Why words of CUDA stay where the NPU's stand beside them.
 BOTH = "both"
 #: What an answer goes into as it is, whatever expression gives it.
@@ -65,6 +69,8 @@ class Form:
     def name(self, edit: Edit, name: str, *, freed: bool = False) -> str:
         """A name of the module, as this file has it."""
         said = f"{name}: the accelerator, chosen once"
+        if any(edit.node.lineno in lines for lines in self.alone):
+            raise Stays("this cell imports all that it needs, and may be run alone", "choose the device in it, as above")
         called = helper(self.work, name, group=edit.group, code="NPU261", message=said, at=edit.node, freed=freed)
         if not called.text and not self.work.project.known:
             then = f"import {name} from the module, as other files do; a check of the whole project makes this edit"
@@ -77,6 +83,19 @@ class Form:
         for each in called.found:
             self.work.add(each)
         return called.text
+
+    @cached_property
+    def alone(self) -> list[range]:
+        """The lines of cells of a notebook that import torch once more and read nothing of other cells."""
+        found, line, first = [], 1, True
+        for text in self.work.source.utf8.split(BETWEEN) if self.work.scan.path.endswith(".ipynb") else ():
+            scan, lines = File.of("cell.py", text).scan, text.count(b"\n")
+            if scan.binds("torch"):
+                if not first and all(scan.binds(name) or hasattr(builtins, name) for name in scan.names):
+                    found.append(range(line, line + lines + 1))
+                first = False
+            line += lines + BETWEEN.count(b"\n")
+        return found
 
     def edit(self, edit: Edit, node: ast.expr | ast.stmt, code: str, old: str, new: str, change: New) -> Edit:
         return Edit(node, code, f"{old} -> {new}", change, edit.level, edit.api, edit.help, group=edit.group)

@@ -74,6 +74,7 @@ ROWS = (
     Row("method", "to", 0, DEVICE),
     Row("method", "to_empty", 0, DEVICE),
     Row("method", "cuda", 0, DEVICE),
+    Row("method", "set_device", 0, DEVICE),
     Row("last name", "init_process_group", "backend", BACKEND),
     Row("last name", "new_group", "backend", BACKEND),
     Row("last name", "init_dist", "backend", BACKEND, read="up"),
