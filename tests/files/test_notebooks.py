@@ -337,9 +337,10 @@ def test_a_cell_that_may_be_run_alone_reads_nothing_of_the_cells_above() -> None
 
 def test_an_import_stands_above_the_comment_that_explains_the_first_statement(tmp_path: Path) -> None:
     cells = ["# no space here\nname = 'a'", "def f(x):\n    return x.cuda()", "import net"]
-    (tmp_path / "net.py").write_text("import torch\n")
-    (tmp_path / "lab.ipynb").write_bytes(FORMS["jupyter"](cells))
-    out = migrate_tree(make_plan(Options(source=tmp_path, out=tmp_path.parent / "out", style="portable", jobs=1))).output
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "net.py").write_text("import torch\n")
+    (tmp_path / "in" / "lab.ipynb").write_bytes(FORMS["jupyter"](cells))
+    out = migrate_tree(make_plan(Options(tmp_path / "in", out=tmp_path / "out", style="portable", jobs=1))).output
     first = "".join(json.loads((out / "lab.ipynb").read_text())["cells"][0]["source"])
     assert first == f"from device import DEVICE_TYPE\n\n{cells[0]}"
 

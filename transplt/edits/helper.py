@@ -230,11 +230,15 @@ def starts_something(tree: ast.Module) -> bool:
 
 def _local(work: Work, place: HelperPlace) -> str:
     """A name for the module that means nothing in the file yet."""
-    for name in (place.module, "npu_helper", "npu_helper_1", "npu_helper_2"):
+    return _first_free(work, (place.module, "npu_helper", "npu_helper_1", "npu_helper_2"), NAME)
+
+
+def _first_free(work: Work, names: Iterable[str], wanted: str) -> str:
+    for name in names:
         if not work.scan.binds(name) and name not in work.new_names and name not in work.scan.names:
             work.new_names.add(name)
             return name
-    raise ValueError(f"{work.scan.path} has all names that {NAME} may get")
+    raise ValueError(f"{work.scan.path} has all names that {wanted} may get")
 
 
 def _free_name(work: Work, name: str) -> str:
@@ -243,11 +247,7 @@ def _free_name(work: Work, name: str) -> str:
     """
     lead = "_" if work.once(_reads_its_names) else ""
     first = f"{lead}ACCELERATOR_{name}" if name.isupper() else f"{lead}accelerator_{name}"
-    for each in (f"{lead}{name}", first, *(f"{first}_{number}" for number in range(1, 10))):
-        if not work.scan.binds(each) and each not in work.new_names and each not in work.scan.names:
-            work.new_names.add(each)
-            return each
-    raise ValueError(f"{work.scan.path} has all names that {name} may get")
+    return _first_free(work, (f"{lead}{name}", first, *(f"{first}_{number}" for number in range(1, 10))), name)
 
 
 def _reads_its_names(work: Work) -> bool:

@@ -184,7 +184,7 @@ def _placed(work: Work, edit: Edit, line: str, uses: Iterable[ast.AST]) -> Place
     ranked = [key[:compared] for key in keys]
     if after is not None and ranked == sorted(ranked):
         before = own[own.index(after) - 1] if after is not own[0] else after
-        if _is_relative(after) and not _is_relative(before) and not _is_relative(new):  # parted by an empty line
+        if _key(after)[0] and not _key(before)[0] and not _key(new)[0]:  # parted by an empty line
             return placed(edit, line_below(source, before), f"{line}{newline}")
         if not source.line_text(after.lineno - 1).lstrip().startswith("#"):  # a comment stays with what it explains
             return placed(edit, line_start(source, after.lineno), f"{line}{newline}")
@@ -212,10 +212,6 @@ def _is_used_below(body: list[ast.stmt], node: ast.Import | ast.ImportFrom) -> b
         return False
     brought = {alias.asname or alias.name.partition(".")[0] for alias in node.names}
     return any(isinstance(each, ast.Name) and each.id in brought for each in ast.walk(below))
-
-
-def _is_relative(node: ast.stmt) -> bool:
-    return isinstance(node, ast.ImportFrom) and node.level > 0
 
 
 def _own_at_the_end(work: Work, heads: Sequence[ast.Import | ast.ImportFrom]) -> list[ast.Import | ast.ImportFrom]:

@@ -67,9 +67,8 @@ class Inline:
         one. `exact`: under their own names, whatever a function of the file has by one of them.
         """
         settings = self.work.settings
-        loads = settings.style != "portable" or exact or not loads_itself(settings.torch_version)
-        loads = loads or not _NEEDS_IT.isdisjoint(names)
-        parts = closure(around(names, partial(bare, loads=loads)), names)
+        short = settings.style == "portable" and not exact and loads_itself(settings.torch_version)
+        parts = closure(around(names, partial(bare, loads=not short or bool(_NEEDS_IT & {*names}))), names)
         pieces = [piece for piece in parts.pieces if not {*piece.binds} <= {*self.names}]
         local: dict[str, str] = {}
         lines: dict[str, str] = {}  # by the full names of what they bring

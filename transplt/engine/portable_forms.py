@@ -70,7 +70,7 @@ class Form:
         """A name of the module, as this file has it."""
         said = f"{name}: the accelerator, chosen once"
         if any(edit.node.lineno in lines for lines in self.alone):
-            raise Stays("this cell imports all that it needs, and may be run alone", "choose the device in it, as above")
+            raise Stays("this cell imports what it needs, and may be run alone", "choose the device in it, as above")
         called = helper(self.work, name, group=edit.group, code="NPU261", message=said, at=edit.node, freed=freed)
         if not called.text and not self.work.project.known:
             then = f"import {name} from the module, as other files do; a check of the whole project makes this edit"
@@ -146,7 +146,7 @@ class Form:
                 return self.work.names.qualified(called) == "torch.device"
         return False
 
-    def numbered(self, edit: Edit, node: ast.Constant | ast.BinOp) -> Edit:
+    def numbered(self, edit: Edit, node: ast.Constant) -> Edit:
         """`x.to(0)` -> `x.to(device(0))`: below torch 2.3 a number is one of CUDA."""
         name, shown, call = self.name(edit, "device"), f"device {self.work.text(node)}", parent(node)
         if isinstance(call, ast.Call) and self.work.names.qualified(call.func) == "torch.device":
@@ -204,7 +204,9 @@ class Form:
                 text = self.work.source.slice(*self.work.source.extent(left))
                 return self.beside(edit, above, f"{text} == 'cuda'", f"{text}{tail}", left_side(tail))
             case ast.Compare(ops=[ast.In() | ast.NotIn() as asks], comparators=[given]) if (
-                above.left is node and value == "cuda" and is_plain(given) and not self._is_text_here(given)
+                above.left is node and value == "cuda" and is_plain(given)
+                # Nobody gives another device to a variable that the file itself sets to a text.
+                and not (isinstance(given, ast.Name) and string_of(last_value(self.work.scan, given)) is not None)
             ):
                 return self._held(edit, above, asks, self.work.text(given), quote)
             case ast.List() | ast.Tuple() | ast.Set() if value == "cuda" and _admits(above):
@@ -237,10 +239,6 @@ class Form:
         text = f"{quote}cuda{quote} in {held} or {quote}npu{quote} in {held}"
         text = text if isinstance(parent(test), (ast.If, ast.IfExp, ast.Return, ast.Assign)) else f"({text})"
         return self.beside(edit, test, f"'cuda' in {held}", text, text)
-
-    def _is_text_here(self, node: ast.expr) -> bool:
-        """True for a variable that the file itself sets to a text: nobody gives it another device."""
-        return isinstance(node, ast.Name) and string_of(last_value(self.work.scan, node)) is not None
 
     def backend(self, edit: Edit, node: ast.Constant, value: str) -> Edit:
         quote, above = self._literal(node), parent(node)

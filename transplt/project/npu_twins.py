@@ -80,7 +80,7 @@ _TAKEN = marked("no {twin} is written: another script already has it")
 _LOCAL = marked("no {twin} is written: line {line} names a folder of one machine")
 _PRINTED = marked("no {twin} is written: conda printed this list on one machine, builds included; write a short one")
 #: A build of conda's, and so many of them at least has what `conda env export` printed.
-_BUILD, _BUILDS = re.compile(r"^[ \t]*-[ \t]+[\w.-]+=[\w.!]+=\w+", re.M), 12
+_BUILD, _BUILDS = re.compile(r"^[ \t]*(?:-[ \t]+)?[\w.-]+=[\w.!]+=\w+", re.M), 12
 #: A package that lies in a folder of the machine on which somebody printed a list.
 _ON_A_MACHINE = re.compile(r"^[^#\n]*?(?:(?:-e|--editable)[= \t]+/|file:///|@[ \t]*/)", re.M)
 
@@ -114,7 +114,8 @@ def with_twins(
         if maker is not None and (twin := maker(worker, found[record.path], record)) is not None:
             wanted[at] = twin
     scripts = sum(each.code == CODE and not each.why for each in wanted.values())
-    listed = any(each.code == ADDED and not each.why for each in wanted.values())
+    there = (twin for each in records if each.kind == FileKind.REQUIREMENTS.value for twin in twins(each.path))
+    listed = any(each.code == ADDED and not each.why for each in wanted.values()) or any(map(found.get, there))
     for at, twin in wanted.items():
         why = twin.why
         if not why and twin.code == CODE and scripts > _MOST_SCRIPTS:
@@ -137,10 +138,8 @@ def with_twins(
 
 def _as_far(record: FileRecord, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Findings as far from the training as those of a record were."""
-    first = next(iter(record.findings), None)
-    return tuple(
-        findings if first is None else (replace(each, aside=first.aside, late=first.late) for each in findings)
-    )
+    first = record.findings[:1]
+    return tuple(replace(each, aside=one.aside, late=one.late) for one in first for each in findings) or (*findings,)
 
 
 def _migrated(worker: FileWorker[Any], path: str, kind: FileKind, data: bytes, style: str, twin: bool) -> FileResult:
@@ -189,8 +188,8 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
     data = worker.read(entry)
     source = text_of(data)
     if source is not None and len(_BUILD.findall(source.text)) >= _BUILDS:
-        settled = replace(record, findings=tuple(replace(each, level=Level.INFO) for each in record.findings))
-        return _Twin(twin, "", ADDED, "", settled, why=Sentence(_PRINTED, twin=twin))
+        as_info = replace(record, findings=tuple(replace(each, level=Level.INFO) for each in record.findings))
+        return _Twin(twin, "", ADDED, "", as_info, why=Sentence(_PRINTED, twin=twin))
     result = _migrated(worker, path, kind, data, "npu", twin=False)
     edits = [each for each in result.findings if each.applied and each.edit]
     if source is None or not any(each.code == ADDED for each in edits):
@@ -204,20 +203,13 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
     done = (INDEX,) if name.endswith(".txt") else ()  # which pip reads from there
     of_raised = Sentence(_RAISED, twin=posixpath.basename(twin))
     left = [each for each in result.findings if not each.applied and each.code not in done]
-    left = [replace(each, level=Level.INFO, help=of_raised) if _is_settled(each, raised) else each for each in left]
+    settled = (each.code == PYTHON and (each.api in raised or bool(each.detail(BOUND_BY))) for each in left)
+    left = [replace(each, level=Level.INFO, help=of_raised) if done else each
+            for each, done in zip(left, settled, strict=True)]  # fmt: skip
+    local = _ON_A_MACHINE.search(source.text)
+    why = Sentence(_LOCAL, twin=twin, line=source.text.count("\n", 0, local.end()) + 1) if local is not None else ""
     original = replace(record, findings=tuple(left), ledger=result.ledger, tokens=result.tokens)
-    return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original, why=_not_for_others(source.text, twin))
-
-
-def _not_for_others(text: str, twin: str) -> str:
-    """Why a list, as pip freeze has printed it, is for one machine alone; empty where it is for others too."""
-    local = _ON_A_MACHINE.search(text)
-    return Sentence(_LOCAL, twin=twin, line=text.count("\n", 0, local.end()) + 1) if local is not None else ""
-
-
-def _is_settled(finding: Finding, raised: Collection[str]) -> bool:
-    """True for a finding on versions that a twin with other ones answers."""
-    return finding.code == PYTHON and (finding.api in raised or bool(finding.detail(BOUND_BY)))
+    return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original, why=why)
 
 
 def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, set[str]]:
@@ -233,7 +225,7 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
     names = {normalised(each.name) for each in without_elsewhere(listed)}
     left_out |= {each for each in names if each.startswith("nvidia-")}
     on_top = _on_top(name, result, releases, names) if plain and not raised and not left_out & names else []
-    text = newline.join((*on_top, "")) if on_top else _pinned(_without(text, name, left_out), name, releases.torch)
+    text = newline.join((*on_top, "")) if on_top else _pinned(text, name, releases.torch, left_out)
     if plain and any(each.code == INDEX and (on_top or not each.applied) for each in result.findings):
         text = f"--extra-index-url {CPU_INDEX}{newline}{text}"
     needs = _with_bounds(needed_by_cann(listed, releases.cann), result, raised)
@@ -323,18 +315,14 @@ def _on_top(name: str, result: FileResult, releases: Releases, names: Collection
     return [f"-r {name}", *pins]
 
 
-def _without(text: str, name: str, left_out: Collection[str]) -> str:
-    """A list in which the lines of some packages are comments."""
+def _pinned(text: str, name: str, torch: str, left_out: Collection[str]) -> str:
+    """A list that asks for the one torch that its torch-npu is for, where it allowed others too, and in which the lines
+    of some packages are comments.
+    """
     for each in reversed(requirements_of(text, name, FileKind.REQUIREMENTS)):
         if normalised(each.name) in left_out and (at := _BEGINS.match(text, line_of(text, each.start)[0])) is not None:
             text = f"{text[: at.end()]}# not from pip on NPUs: {text[at.end() :]}"
-    return text
-
-
-def _pinned(text: str, name: str, torch: str) -> str:
-    """A list that asks for the one torch that its torch-npu is for, where it allowed others too."""
-    for each in reversed(requirements_of(text, name, FileKind.REQUIREMENTS)):
-        if normalised(each.name) in TORCH and not each.address and each.versions != f"=={torch}":
+        elif normalised(each.name) in TORCH and not each.address and each.versions != f"=={torch}":
             gap = " " if text[each.clauses[0] : each.clauses[1]].endswith(" ") else ""
             text = f"{text[: each.clauses[0]]}=={torch}{gap}{text[each.clauses[1] :]}"
     return text

@@ -13,18 +13,14 @@ import re
 from transplt.base.finding import Effort
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
-from transplt.edits.trees.expressions import between
-from transplt.edits.unused_imports import is_exported
 from transplt.edits.work import Work
 from transplt.rules.versions import oldest_held, version_key
 from transplt.syntax.nodes import last_name
-from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU247", rank=430)
 
 #: The last torch for which an integer is a device of CUDA.
 _LAST = "2.2"
-_COUNTS = "torch.cuda.device_count"
 _NUMBERED = re.compile(r"(?:^|_)(?:local_?rank|rank|gpu|gpu_?id|device_?id|dev_?id|device_?index|gpu_?idx)$", re.I)
 _CURRENT = ("torch.cuda.current_device", "torch.npu.current_device")
 
@@ -43,37 +39,6 @@ def _may_be_older(work: Work) -> bool:
     portable = work.settings.style == "portable"
     version = oldest_held(work.settings) if portable else work.settings.torch_version
     return version_key(version) <= version_key(_LAST)
-
-
-@fixer.on(ast.Module)
-def counts_the_cards(work: Work, tree: ast.Module) -> Finds:
-    """`device = rank % torch.cuda.device_count()`: for both it becomes the card, where it is used as a device alone."""
-    if work.settings.style != "portable" or not _may_be_older(work):
-        return
-    for node in work.scan.assigns:
-        match node:
-            case ast.Assign(
-                targets=[ast.Name(id=name)],
-                value=ast.BinOp(op=ast.Mod(), right=ast.Call(func=func, args=[])) as value,
-            ) if work.names.qualified(func) == _COUNTS:
-                scope = work.scan.scope_of(node)
-                named = work.scan.names.get(name, ())
-                bound = {each: work.names.lookup(name, work.scan.scope_of(each)) for each in named}
-                kinds = {_use(work, each) for each, found in bound.items() if found is not None and found[0] is scope}
-                given_away = scope is work.scan.root and is_exported(work, name)
-                if len(scope.bindings[name]) == 1 and "moved" in kinds and "" not in kinds and not given_away:
-                    text = f"device {work.text(value)} -> a device of the accelerator"
-                    yield Edit(value, "NPU247", text, between("device(", ")"))
-
-
-def _use(work: Work, use: ast.Name) -> str:
-    """Whether something is moved to a card, or this is set to it; empty where it may have to be a number."""
-    match parent(use), parent(parent(use)):
-        case (ast.keyword(), ast.Call() as call) | (ast.Call() as call, _):
-            if any(each is use for each in _devices(work, call)):
-                return "moved"
-            return "set" if work.names.qualified(call.func) == "torch.cuda.set_device" else ""
-    return ""
 
 
 def _devices(work: Work, call: ast.Call) -> list[ast.expr]:

@@ -46,14 +46,18 @@ fixer = Fixer(
 @fixer.on(ast.Import)
 def guarded_imports(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
     """Keep `from collections import Mapping` where another statement is there for a Python without it, and any import
-    that takes a name's old place where the `try` does not find the new one.
+    that takes a name's old place where the `try` does not find the new one. `from torch._six import string_classes`
+    becomes `string_classes = (str, bytes)`.
     """
     match node:
         case ast.ImportFrom(module="collections", level=0) if guarded(node):
             work.take(node)
         case ast.ImportFrom(level=0) if _is_fallback(work, node):
             work.take(node)
-    yield from ()
+        case ast.ImportFrom(module="torch._six", names=[ast.alias(name=name, asname=local)]) if name in _OF_TWO_PYTHONS:
+            if not guarded(node) and work.take(node):
+                new, full = f"{local or name} = {_OF_TWO_PYTHONS[name]}", f"torch._six.{name}"
+                yield Edit(node, fixer.code, f"{full} -> {new}", new, api=full)
 
 
 def _is_fallback(work: Work, node: ast.ImportFrom) -> bool:
@@ -65,16 +69,6 @@ def _is_fallback(work: Work, node: ast.ImportFrom) -> bool:
     tried = {f"{getattr(each, 'module', '')}.{alias.name}".strip(".") for each in imports for alias in each.names}
     matched = [work.rules.resolve(f"{node.module}.{alias.name}") for alias in node.names]
     return all(each is not None and each[0].code == fixer.code and each[0].new in tried for each in matched)
-
-
-@fixer.on(ast.Import)
-def classes_of_two_pythons(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
-    """`from torch._six import string_classes` becomes `string_classes = (str, bytes)`."""
-    match node:
-        case ast.ImportFrom(module="torch._six", names=[ast.alias(name=name, asname=local)]) if name in _OF_TWO_PYTHONS:
-            if not guarded(node) and work.take(node):
-                new, full = f"{local or name} = {_OF_TWO_PYTHONS[name]}", f"torch._six.{name}"
-                yield Edit(node, fixer.code, f"{full} -> {new}", new, api=full)
 
 
 @cache

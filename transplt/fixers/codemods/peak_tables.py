@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 
 from transplt.base.finding import Effort
 from transplt.edits.edit import Finds
@@ -63,20 +64,14 @@ def _in_table(work: Work, node: ast.Dict) -> ast.expr | None:
         return None
     if any(_ASCEND.search(string_of(key) or "") for key in node.keys):
         return None  # it has the NPU
-    numbers = [each.value for each in inner_nodes(node, ast.Constant)]
-    large = any(isinstance(number, (int, float)) and number >= _MANY for number in numbers)
-    figures = any(type(number) in (int, float) for number in numbers)
-    return node if large or (figures and _is_about_figures(work, node)) else None
+    return node if _has_figures(work, node, [node]) else None
 
 
 def _in_chain(work: Work, node: ast.If) -> ast.expr | None:
     """`if "A100" in name: return 312e12`"""
     if not any((text := string_of(each)) is not None and _PRODUCT.search(text) for each in ast.walk(node.test)):
         return None
-    numbers = [each.value for stmt in node.body for each in inner_nodes(stmt, ast.Constant)]
-    large = any(isinstance(number, (int, float)) and number >= _MANY for number in numbers)
-    figures = any(type(number) in (int, float) for number in numbers)
-    return node.test if large or (figures and _is_about_figures(work, node)) else None
+    return node.test if _has_figures(work, node, node.body) else None
 
 
 def _is_elif(node: ast.If) -> bool:
@@ -88,9 +83,13 @@ def _is_elif(node: ast.If) -> bool:
     )
 
 
-def _is_about_figures(work: Work, node: ast.AST) -> bool:
-    """True where the name of what is assigned, or of the function around, speaks of figures."""
+def _has_figures(work: Work, node: ast.AST, inside: Sequence[ast.AST]) -> bool:
+    """True for large numbers, or any where the name of what is assigned, or of the function around, speaks of them."""
+    values = [each.value for one in inside for each in inner_nodes(one, ast.Constant)]
+    numbers = [each for each in values if isinstance(each, (int, float)) and not isinstance(each, bool)]
     here: ast.AST = node
+    if not numbers or any(number >= _MANY for number in numbers):
+        return bool(numbers)
     while not isinstance(here, ast.Module):
         match here:
             case ast.Assign(targets=targets) if any(_ABOUT.search(ast.unparse(target)) for target in targets):

@@ -33,7 +33,7 @@ def body(
     modules: Sequence[str], commits: Sequence[str], torch: str, run: RunOptions | None, proof: Verdict | None,
     checks: Sequence[str], left: Sequence[Action], lists: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """The text, in Markdown. `modules` and notebooks choose the accelerator, `commits` are the subjects of those on the branch,
+    """The text, in Markdown. `modules` choose the accelerator, `commits` are the subjects of those on the branch,
     `torch` is the version that it was written for, `run` what `proof` is of; `checks` is what the project's own
     linters say of it. `lists` are its lists of packages for NPUs.
     """
@@ -52,7 +52,7 @@ def body(
         lines.append(f"- `{visible(command)}`, on an emulated NPU and on a stand-in for CUDA: {visible(str(proof))}")
     else:
         lines.append("- Nothing was run.")
-    lines += [f"- {visible(each)}" for each in checks]
+    lines += [f"- {visible(each)}" for each in checks if ": not run" not in each]
     lines += ["- No card was used.", "", "## What is left", ""]
     items = [*_left(left)]
     room = MOST_LINES - len(lines)

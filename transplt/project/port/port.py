@@ -390,8 +390,7 @@ def _choosing(folder: Path, paths: Collection[str]) -> list[str]:
     """The modules and notebooks of a project that choose its accelerator."""
     files = (path for path in sorted(paths) if path.endswith((".py", ".ipynb")) and (folder / path).is_file())
     read = ((path, read_regular(folder / path, OTHER)) for path in files)
-    cells = ((path, data if path.endswith(".py") else python_of_cells(data) or b"") for path, data in read)
-    return [path for path, data in cells if has_choice(data)]
+    return [path for path, data in read if has_choice(data if path.endswith(".py") else python_of_cells(data) or b"")]
 
 
 def _commit_checklist(
