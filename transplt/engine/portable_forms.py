@@ -204,9 +204,7 @@ class Form:
                 text = self.work.source.slice(*self.work.source.extent(left))
                 return self.beside(edit, above, f"{text} == 'cuda'", f"{text}{tail}", left_side(tail))
             case ast.Compare(ops=[ast.In() | ast.NotIn() as asks], comparators=[given]) if (
-                above.left is node and value == "cuda" and is_plain(given)
-                # Nobody gives another device to a variable that the file itself sets to a text.
-                and not (isinstance(given, ast.Name) and string_of(last_value(self.work.scan, given)) is not None)
+                above.left is node and value == "cuda" and is_plain(given) and not self._is_text_here(given)
             ):
                 return self._held(edit, above, asks, self.work.text(given), quote)
             case ast.List() | ast.Tuple() | ast.Set() if value == "cuda" and _admits(above):
@@ -231,6 +229,10 @@ class Form:
         braced = rest.replace("{", "{{").replace("}", "}}")
         text = f"f{quote}{{{name}}}{braced}{quote}" if rest else name
         return self.edit(edit, node, "NPU261", shown, text, text)
+
+    def _is_text_here(self, node: ast.expr) -> bool:
+        """True for a variable that the file itself sets to a text: nobody gives it another device."""
+        return isinstance(node, ast.Name) and string_of(last_value(self.work.scan, node)) is not None
 
     def _held(self, edit: Edit, test: ast.Compare, asks: ast.cmpop, held: str, quote: str) -> Edit:
         """A question for the word in a text that somebody gives: for either word."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -114,8 +114,7 @@ def with_twins(
         if maker is not None and (twin := maker(worker, found[record.path], record)) is not None:
             wanted[at] = twin
     scripts = sum(each.code == CODE and not each.why for each in wanted.values())
-    there = (twin for each in records if each.kind == FileKind.REQUIREMENTS.value for twin in twins(each.path))
-    listed = any(each.code == ADDED and not each.why for each in wanted.values()) or any(map(found.get, there))
+    listed = _is_listed(found, records, wanted.values())
     for at, twin in wanted.items():
         why = twin.why
         if not why and twin.code == CODE and scripts > _MOST_SCRIPTS:
@@ -134,6 +133,12 @@ def with_twins(
         made[twin.path] = replace(new, findings=(*new.findings, *_as_far(record, twin.left)))
         records[at] = replace(twin.original, findings=_as_far(record, twin.original.findings))
     return [*records, *made.values()]
+
+
+def _is_listed(found: Collection[str], records: Sequence[FileRecord], wanted: Iterable[_Twin]) -> bool:
+    """Whether there is a list of packages for NPUs, or will be."""
+    there = (twin for each in records if each.kind == FileKind.REQUIREMENTS.value for twin in twins(each.path))
+    return any(each.code == ADDED and not each.why for each in wanted) or any(each in found for each in there)
 
 
 def _as_far(record: FileRecord, findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -179,6 +184,17 @@ def _of_a_script(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _
 # --- lists of packages -----------------------------------------------------------------------------------------------
 
 
+def _of_any_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Twin | None:
+    """The twin of a list that asks for torch; of what conda has printed, why there is none."""
+    asks = any(each.code == NOT_ADDED and each.open for each in record.findings)
+    source = text_of(worker.read(entry)) if asks else None
+    if source is None or len(_BUILD.findall(source.text)) < _BUILDS:
+        return _of_a_list(worker, entry, record)
+    twin = _FORMS.sub(r"-npu\g<0>", record.path)
+    as_info = replace(record, findings=tuple(replace(each, level=Level.INFO) for each in record.findings))
+    return _Twin(twin, "", ADDED, "", as_info, why=Sentence(_PRINTED, twin=twin))
+
+
 def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Twin | None:
     """The twin of a list that asks for torch: one set that pip can install, with what CANN needs."""
     path, kind = record.path, FileKind.REQUIREMENTS
@@ -187,9 +203,6 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
         return None
     data = worker.read(entry)
     source = text_of(data)
-    if source is not None and len(_BUILD.findall(source.text)) >= _BUILDS:
-        as_info = replace(record, findings=tuple(replace(each, level=Level.INFO) for each in record.findings))
-        return _Twin(twin, "", ADDED, "", as_info, why=Sentence(_PRINTED, twin=twin))
     result = _migrated(worker, path, kind, data, "npu", twin=False)
     edits = [each for each in result.findings if each.applied and each.edit]
     if source is None or not any(each.code == ADDED for each in edits):
@@ -203,13 +216,20 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
     done = (INDEX,) if name.endswith(".txt") else ()  # which pip reads from there
     of_raised = Sentence(_RAISED, twin=posixpath.basename(twin))
     left = [each for each in result.findings if not each.applied and each.code not in done]
-    settled = (each.code == PYTHON and (each.api in raised or bool(each.detail(BOUND_BY))) for each in left)
-    left = [replace(each, level=Level.INFO, help=of_raised) if done else each
-            for each, done in zip(left, settled, strict=True)]  # fmt: skip
-    local = _ON_A_MACHINE.search(source.text)
-    why = Sentence(_LOCAL, twin=twin, line=source.text.count("\n", 0, local.end()) + 1) if local is not None else ""
+    left = [replace(each, level=Level.INFO, help=of_raised) if _is_settled(each, raised) else each for each in left]
     original = replace(record, findings=tuple(left), ledger=result.ledger, tokens=result.tokens)
-    return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original, why=why)
+    return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original, why=_not_for_others(source.text, twin))
+
+
+def _not_for_others(text: str, twin: str) -> str:
+    """Why a list, as pip freeze has printed it, is for one machine alone; empty where it is for others too."""
+    local = _ON_A_MACHINE.search(text)
+    return Sentence(_LOCAL, twin=twin, line=text.count("\n", 0, local.end()) + 1) if local is not None else ""
+
+
+def _is_settled(finding: Finding, raised: Collection[str]) -> bool:
+    """True for a finding on versions that a twin with other ones answers."""
+    return finding.code == PYTHON and (finding.api in raised or bool(finding.detail(BOUND_BY)))
 
 
 def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, set[str]]:
@@ -223,7 +243,6 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
     text, raised = _raised(text, name, releases)
     listed = requirements_of(text, name, FileKind.REQUIREMENTS)
     names = {normalised(each.name) for each in without_elsewhere(listed)}
-    left_out |= {each for each in names if each.startswith("nvidia-")}
     on_top = _on_top(name, result, releases, names) if plain and not raised and not left_out & names else []
     text = newline.join((*on_top, "")) if on_top else _pinned(text, name, releases.torch, left_out)
     if plain and any(each.code == INDEX and (on_top or not each.applied) for each in result.findings):
@@ -320,7 +339,8 @@ def _pinned(text: str, name: str, torch: str, left_out: Collection[str]) -> str:
     of some packages are comments.
     """
     for each in reversed(requirements_of(text, name, FileKind.REQUIREMENTS)):
-        if normalised(each.name) in left_out and (at := _BEGINS.match(text, line_of(text, each.start)[0])) is not None:
+        of_cuda = normalised(each.name) in left_out or each.name.startswith("nvidia-")
+        if of_cuda and (at := _BEGINS.match(text, line_of(text, each.start)[0])) is not None:
             text = f"{text[: at.end()]}# not from pip on NPUs: {text[at.end() :]}"
         elif normalised(each.name) in TORCH and not each.address and each.versions != f"=={torch}":
             gap = " " if text[each.clauses[0] : each.clauses[1]].endswith(" ") else ""
@@ -330,5 +350,5 @@ def _pinned(text: str, name: str, torch: str, left_out: Collection[str]) -> str:
 
 _MAKERS: dict[str, Callable[[FileWorker[Any], Entry, FileRecord], _Twin | None]] = {
     FileKind.SHELL.value: _of_a_script,
-    FileKind.REQUIREMENTS.value: _of_a_list,
+    FileKind.REQUIREMENTS.value: _of_any_list,
 }
