@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import transplt.base.disk.publish
-import transplt.project.worker
+import transplt.engine.engine
 from tests import standin_engine
 from transplt.base.disk.manifest import edited_since, read_manifest
 from transplt.base.errors import CannotFinish, UsageError
@@ -21,7 +21,7 @@ from transplt.project.tree import migrate_tree
 
 @pytest.fixture(autouse=True)
 def standin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transplt.project.worker, "engine", standin_engine)
+    monkeypatch.setattr(transplt.engine, "engine", standin_engine)
 
 
 @pytest.fixture

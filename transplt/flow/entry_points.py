@@ -249,10 +249,7 @@ def aside_of(
     scripts = {path for path in top if every[path].starts or every[path].acts or path in _LOADED_BY_NAME}
     starts = leading | scripts | {path for path in own if every[path].loads and of_others(path) is None}
     reached = _reached(starts, tree)
-    beside = {posixpath.dirname(path) for path in reached if every[path].loads and "/" in path}
-    if beside:  # what is loaded by name lies beside what loads it, or below
-        named = {path for path in meant if _below(path, beside)} - {path for path in meant - own if every[path].starts}
-        reached |= _reached(named, tree)
+    reached |= _loaded_by_name(reached, meant, own, tree)
     idle, words = _unasked(reached, starts, tree)
     reached -= idle
     python = frozenset(path for path in every if path not in reached)
@@ -261,9 +258,7 @@ def aside_of(
     others |= {path for path in reached if _below(path, inside)}
     named = _loaded({path for path in started if path in leading}, tree.leads, every)
     unnamed = frozenset(reached - named) if named else frozenset[str]()
-    if named:  # folders at the top with Python of which nothing is loaded by what is started
-        tops = {path.partition("/")[0] for path in meant if "/" in path}
-        inside |= tops - {path.partition("/")[0] for path in named}
+    inside |= _idle(named, meant) if named else set()
     folders = _folders(every, python)
     words |= _asked_by(tree.switches, others - _loaded(starts, tree.asked, every), tree)
     names, chosen = tree.names_taken(), _chosen(reached, tree) | words
@@ -396,6 +391,19 @@ def _asked_by(choices: Mapping[str, str], held: frozenset[str] | set[str], tree:
     """By path: what has to be asked for before one of some files is loaded; `choices` has it for what is imported."""
     loaded = ((words, _loaded({target}, tree.leads, tree.entries)) for target, words in choices.items())
     return {path: words for words, paths in loaded for path in held & paths}
+
+
+def _loaded_by_name(reached: set[str], meant: set[str], own: set[str], tree: _Tree) -> set[str]:
+    """What is loaded by name, and what that imports: it lies beside what loads it, or below."""
+    beside = {posixpath.dirname(path) for path in reached if tree.entries[path].loads and "/" in path}
+    named = {path for path in meant if _below(path, beside)}
+    return _reached(named - {path for path in meant - own if tree.entries[path].starts}, tree) if beside else set()
+
+
+def _idle(named: Iterable[str], meant: Iterable[str]) -> set[str]:
+    """Folders at the top with Python of which nothing is loaded by what is started."""
+    tops = {path.partition("/")[0] for path in meant if "/" in path}
+    return tops - {path.partition("/")[0] for path in named}
 
 
 def _below(path: str, folders: Iterable[str]) -> bool:
