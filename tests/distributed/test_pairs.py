@@ -56,9 +56,9 @@ def test_the_whole_of_a_flat_script() -> None:
         import torch_npu  # noqa: F401
         from torch.utils.data import DataLoader
 
-        from project import dataset, net
-
         import npu_port
+
+        from project import dataset, net
 
         npu_port.start()
 
@@ -385,7 +385,7 @@ def test_data_that_nobody_seeds_is_drawn_behind_the_start() -> None:
 
 def test_so_is_a_split_of_what_is_there() -> None:
     split = "train, test = torch.utils.data.random_split(dataset, [6, 2])"
-    assert f"\nimport npu_port\n\nnpu_port.start()\n\n{split}\n" in output(script(head=split))
+    assert f"dataset, net\n\nnpu_port.start()\n\n{split}\n" in output(script(head=split))
 
 
 # --- models ---------------------------------------------------------------------------------------------------------
