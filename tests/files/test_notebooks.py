@@ -335,6 +335,13 @@ def test_a_cell_that_may_be_run_alone_reads_nothing_of_the_cells_above() -> None
     assert [each.span.line for each in result.findings if each.open and "run alone" in each.message]
 
 
+def test_a_cell_that_others_read_from_is_no_cell_of_its_own() -> None:
+    cells = ["import torch", "import torch\nmodel = torch.zeros(1).to('cuda')", "y = model.to('cuda')"]
+    result = migrated(FORMS["jupyter"](cells), style="portable")
+    after = ["".join(cell["source"]) for cell in json.loads(result.data)["cells"]]
+    assert after[1].endswith("model = torch.zeros(1).to(DEVICE_TYPE)") and after[2] == "y = model.to(DEVICE_TYPE)"
+
+
 def test_an_import_stands_above_the_comment_that_explains_the_first_statement(tmp_path: Path) -> None:
     cells = ["# no space here\nname = 'a'", "def f(x):\n    return x.cuda()", "import net"]
     (tmp_path / "in").mkdir()

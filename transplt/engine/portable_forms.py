@@ -86,14 +86,19 @@ class Form:
 
     @cached_property
     def alone(self) -> list[range]:
-        """The lines of cells of a notebook that import torch once more and read nothing of other cells."""
-        found, line, first = [], 1, True
-        for text in self.work.source.utf8.split(BETWEEN) if self.work.scan.path.endswith(".ipynb") else ():
-            scan, lines = File.of("cell.py", text).scan, text.count(b"\n")
-            if scan.binds("torch"):
-                if not first and all(scan.binds(name) or hasattr(builtins, name) for name in scan.names):
-                    found.append(range(line, line + lines + 1))
-                first = False
+        """The lines of cells of a notebook that import torch once more, read nothing of other cells, and define nothing
+        that those read."""
+        found, line, seen = [], 1, False
+        texts = self.work.source.utf8.split(BETWEEN) if self.work.scan.path.endswith(".ipynb") else ()
+        scans = [File.of("cell.py", text).scan for text in texts]
+        asked = {name for scan in scans for name in scan.names if not scan.binds(name)}
+        handed = [name for name in asked if sum(scan.binds(name) for scan in scans) == 1]
+        for text, scan in zip(texts, scans, strict=True):
+            lines = text.count(b"\n")
+            whole = all(scan.binds(name) or hasattr(builtins, name) for name in scan.names)
+            if seen and whole and scan.binds("torch") and not any(scan.binds(name) for name in handed):
+                found.append(range(line, line + lines + 1))
+            seen = seen or scan.binds("torch")
             line += lines + BETWEEN.count(b"\n")
         return found
 
