@@ -15,6 +15,7 @@ from transplt.edits.trees.displays import with_twin
 from transplt.edits.trees.expressions import between, followed_by, left_side
 from transplt.edits.trees.transform import New, OfText
 from transplt.edits.work import Work
+from transplt.engine.files.notebook.program import MARK
 from transplt.flow.import_layout import layout_of, starts_leading_to
 from transplt.flow.last_value import last_value
 from transplt.syntax.annotations import is_annotation
@@ -32,8 +33,7 @@ from transplt.syntax.nodes import (
 )  # fmt: skip
 from transplt.syntax.scan import FUNCTIONS, ancestor, parent, statement
 
-#: What stands between the cells of a notebook (files/notebook/program.py).
-BETWEEN = b"\n# %%\n"
+_BETWEEN = f"\n{MARK}\n".encode()
 #: Why words of CUDA stay where the NPU's stand beside them.
 BOTH = "both"
 #: What an answer goes into as it is, whatever expression gives it.
@@ -89,7 +89,7 @@ class Form:
         """The lines of cells of a notebook that import torch once more, read nothing of other cells, and define nothing
         that those read."""
         found, line, seen = [], 1, False
-        texts = self.work.source.utf8.split(BETWEEN) if self.work.scan.path.endswith(".ipynb") else ()
+        texts = self.work.source.utf8.split(_BETWEEN) if self.work.scan.path.endswith(".ipynb") else ()
         scans = [File.of("cell.py", text).scan for text in texts]
         asked = {name for scan in scans for name in scan.names if not scan.binds(name)}
         handed = [name for name in asked if sum(scan.binds(name) for scan in scans) == 1]
@@ -99,7 +99,7 @@ class Form:
             if seen and whole and scan.binds("torch") and not any(scan.binds(name) for name in handed):
                 found.append(range(line, line + lines + 1))
             seen = seen or scan.binds("torch")
-            line += lines + BETWEEN.count(b"\n")
+            line += lines + _BETWEEN.count(b"\n")
         return found
 
     def edit(self, edit: Edit, node: ast.expr | ast.stmt, code: str, old: str, new: str, change: New) -> Edit:

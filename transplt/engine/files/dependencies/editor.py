@@ -102,7 +102,7 @@ def changes(document: Document) -> Finds:
             return
         if document.path == "requirements.txt" and document.project.known and "--hash=" not in text:
             listed = without_elsewhere(requirements_of(text, document.path, document.kind))
-            yield from in_bytes(text, _without_wheels(document, listed, releases))  # torch is installed beside it
+            yield from in_bytes(text, _without_wheels(document, listed, releases, only=False))  # torch is beside it
         # It asks for something that goes or gets another name, though not for torch.
         others = bool(taken_over(document)) or (document.settings.style != "portable" and MAY_BE.search(text))
         if others and "--hash=" not in text and not _COMPILED.search(text):
@@ -180,13 +180,11 @@ def _pythons(document: Document, text: str, requirements: list[Requirement], rel
                 effort=Effort.MEDIUM, help=wheels_for(releases.torch_npu, releases.pythons),
             )  # fmt: skip
     if document.path == _OF_ALL or any(normalised(each.name) in TORCH for each in requirements):
-        yield from _without_wheels(document, requirements, releases, alone=bool(asked))
+        yield from _without_wheels(document, requirements, releases, only=bool(asked))
 
 
-def _without_wheels(
-    document: Document, requirements: list[Requirement], releases: Releases, *, alone: bool = False
-) -> Finds:
-    older = older_pins(requirements, releases.pythons, only=alone)
+def _without_wheels(document: Document, requirements: list[Requirement], releases: Releases, *, only: bool) -> Finds:
+    older = older_pins(requirements, releases.pythons, only=only)
     yield from (of_older_pin(each, releases) for each in older)
     raised = older_than(requirements, lambda name: asked_by_torch(name, releases.torch))
     for each in (each for each in raised if each.section != CONDA):  # pip replaces what conda installed

@@ -16,7 +16,9 @@ from transplt.edits.edit import Extent
 from transplt.engine.files.notebook.cells import Cell
 from transplt.engine.files.notebook.magics import Masked
 
-_BETWEEN = "{0}# %%{0}{0}"
+#: The line between two cells.
+MARK = "# %%"
+_BETWEEN = f"{{0}}{MARK}{{0}}{{0}}"
 #: No line of a cell is one of the first two, where Python looks for the encoding of a file.
 _HEAD = "{0}{0}"
 _LINE_END = re.compile(rb"\r\n|\r|\n")
