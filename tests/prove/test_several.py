@@ -182,7 +182,7 @@ def against_ranks(
 @pytest.mark.parametrize(
     ("shaken", "verdict", "tolerance"),
     [
-        (0.9001, "equal: 2 steps compared", "parameters within 0.0"),
+        (0.9001, "equal: 2 steps compared", "at a step, as a share of the figure: parameters 0.0"),
         (1.0, "equal: 2 steps compared; 1 figure from step 2 on not compared", "none was needed"),
     ],
 )

@@ -20,7 +20,10 @@ from transplt.proof.prove.training import Place
 LOST = Difference(
     "the learning rate is 0.1 at step 8, in the original 0.05", Place("train.py", 14), Place("train.py", 12), 8
 )
-CLOSE = "losses within 0.00001: 8 times the effect of changing each parameter by 4.76837e-7 of its value"
+CLOSE = (
+    "at a step, as a share of the figure: losses 0.00001; this is 8 times the effect of changing each parameter by "
+    "4.76837e-7 of its value"
+)
 WIDTHS = [Width(0, 0, 1e-5, None, None)]
 
 
@@ -101,6 +104,7 @@ def test_json() -> None:
         curves=[Curve("optimizer 0 (Adam)", [(1.5, 1.5, 0.0), (None, math.nan, None), (math.inf, 1.0, 2e-8)])],
         properties=[Property("noise", Verdict(Word.EQUAL, "each rank draws its own"))],
     )  # fmt: skip
+    assert "    noise: ok: each rank draws its own" in lines(equal)
     told = as_json(Proof([equal], 12.34), SETUP)
     kept = json.loads(json.dumps(told, allow_nan=False))
     assert len(kept.pop("sha256")) == 64

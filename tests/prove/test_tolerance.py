@@ -117,7 +117,8 @@ def test_bounds_of_buffers_metrics_and_what_no_optimizer_has() -> None:
     ]  # fmt: skip
     assert held.widths[1].end == pytest.approx(0.008, rel=0.01)
     assert in_words(held.widths, PLAIN).startswith(
-        "buffers within 0.00799392, metrics of schedules within 0.00799392, tensors at the end within 0.00799392: "
+        "at a step, as a share of the figure: buffers 0.00799392, metrics of schedules 0.00799392, tensors at the end "
+        "0.00799392; "
     )
 
 
@@ -142,7 +143,7 @@ def test_figures_that_roundings_decide_are_not_compared() -> None:
 def test_bounds_in_words() -> None:
     widths = [Width(0, 0, 1e-5, 2e-4, None), Width(0, 1, 3e-5, 2e-4, None)]
     assert in_words(widths, Rounding(1e-6)) == (
-        "losses within 0.00001 to 0.00003, gradients within 0.0002: 8 times the effect of changing each parameter by "
-        "1e-6 of its value"
+        "at a step, as a share of the figure: losses 0.00001 to 0.00003, gradients 0.0002; this is 8 times the effect "
+        "of changing each parameter by 1e-6 of its value"
     )
     assert in_words([], PLAIN) == "none was needed: the results are bit-identical"

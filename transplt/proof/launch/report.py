@@ -256,13 +256,16 @@ def as_text(report: Report, limit: int = 20) -> str:
 
 
 def _operators(report: Report) -> str:
-    """Counted by the processes themselves, so that nothing is known of one that was stopped."""
-    ended = [process for process in report.processes if process["status"] != "running"]
-    if report.processes and not ended:
+    """Counted by the processes themselves, so that nothing is known of one that was stopped. What starts the ranks is
+    none of those that were asked for.
+    """
+    processes = [process for process in report.processes if process["role"] != "launcher"]
+    ended = [process for process in processes if process["status"] != "running"]
+    if processes and not ended:
         return "unknown, since no process ended normally"
     calls = f"{sum(report.operators.values())} calls of {len(report.operators)} operators"
     used = f"{sum(process['operator_calls'] > 0 for process in ended)} of {many(len(ended), 'process')}"
-    return f"{calls} in {used}" + (" that ended normally" if len(ended) < len(report.processes) else "")
+    return f"{calls} in {used}" + (" that ended normally" if len(ended) < len(processes) else "")
 
 
 def _cut(lines: list[str], limit: int) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from transplt.base.render.verdict import Verdict
+from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.prove.training import Place
 
 
@@ -37,6 +37,16 @@ class Property:
 
     name: str
     verdict: Verdict
+
+    @property
+    def told(self) -> str:
+        """The line of a report: no `equal` of shares of the data, which are right where they differ."""
+        return f"{self.name}: {self.word}: {self.verdict.sentence}"
+
+    @property
+    def word(self) -> str:
+        """What stands before the sentence."""
+        return "ok" if self.verdict.word is Word.EQUAL else str(self.verdict.word)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def as_text(proof: Proof) -> str:
         lines.append(f"  {visible(part.title)}")
         if len(proof.parts) > 1:
             lines.append(f"    {visible(str(part.verdict))}")
-        lines += [f"    {visible(f'{each.name}: {each.verdict}')}" for each in part.findings.properties]
+        lines += [f"    {visible(each.told)}" for each in part.findings.properties]
         lines += [f"    {visible(line)}" for line in _more(part)]
     return "\n".join(lines)
 

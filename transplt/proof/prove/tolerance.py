@@ -168,11 +168,11 @@ def in_words(widths: Sequence[Width], rounding: Rounding) -> str:
         values = [value for each in widths if (value := getattr(each, kind)) is not None]
         if values:
             low, high = figure(min(values)), figure(max(values))
-            parts.append(f"{noun} within {low if low == high else f'{low} to {high}'}")
+            parts.append(f"{noun} {low if low == high else f'{low} to {high}'}")
     if not parts:
         return "none was needed: the results are bit-identical"
-    how = f"{TIMES:g} times the effect of changing each parameter by {figure(rounding.share)} of its value"
-    return f"{', '.join(parts)}: {how}"
+    how = f"this is {TIMES:g} times the effect of changing each parameter by {figure(rounding.share)} of its value"
+    return f"at a step, as a share of the figure: {', '.join(parts)}; {how}"
 
 
 def compared_whole(decided: Sequence[Gap], steps: int, whose: str = "the original's") -> tuple[int, str]:
