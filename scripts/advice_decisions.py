@@ -39,7 +39,7 @@ ADVICE: dict[str, Entry] = {
         "code": "NPU714",
         "from": "constraint:drop_last",
         "message": "a shuffled DataLoader without drop_last=True: the last batch of an epoch has another shape",
-        "help": "pass drop_last=True for training where jit_compile=True or graphs are used",
+        "help": "pass drop_last=True if it is a loader for training, and jit_compile=True or graphs are used",
     },
     "pin_memory": {
         "code": "NPU720",

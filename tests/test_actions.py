@@ -712,7 +712,7 @@ def test_the_share_is_one_figure_in_all_reports(sample: str) -> None:
     plan = make_plan(Options(ROOT / "samples" / sample / "cuda", jobs=0))
     summary = summarize(analyse_tree(plan))
     assert automatic_share(diff_tree(plan)) == percent(summary.effort.share)
-    assert f"({percent(summary.effort.share)} of the places in Python)" in analysis_text([summary])
+    assert f"converted automatically ({percent(summary.effort.share)});" in analysis_text([summary])
     assert row_of(summary)["share_automatic"] == round(summary.effort.share, 3) < 1.0
     assert percent(0.9994) == "99%" and percent(0.29) == "29%" and percent(1.0) == "100%"
 
@@ -749,7 +749,19 @@ def test_an_edit_of_several_pieces_is_one_place(tmp_path: Path) -> None:
     migrated, summary = diff_tree(plan), summarize(analyse_tree(plan))
     assert [each.span.line for each in migrated.findings if each.code == "NPU561"] == [8, 9, 10, 11]
     assert sum(each.places for each in migrated.findings if each.code == "NPU561") == 3
-    assert automatic_share(migrated) == percent(summary.effort.share) == "66%"
+    assert automatic_share(migrated) == percent(summary.effort.share) == "60%"
+
+
+def test_an_edit_that_still_asks_for_work_is_left(tmp_path: Path) -> None:
+    """DataParallel is written for one card, and whoever has several has to act: the line counts once, as left."""
+    (tmp_path / "train.py").write_text("import torch\nmodel = torch.nn.DataParallel(net)\nx = torch.ones(2).cuda()\n")
+    plan = make_plan(Options(tmp_path, jobs=0))
+    migrated, summary = diff_tree(plan), summarize(analyse_tree(plan))
+    assert {each.code for each in migrated.findings if each.span.line == 2 and each.applied} >= {"NPU135"}
+    assert (summary.effort.done, summary.effort.counted) == (1, 2)
+    assert automatic_share(migrated) == percent(summary.effort.share) == "50%"
+    said = "CUDA places in Python: 1 of 2 converted automatically (50%); left in all files: 1"
+    assert said in analysis_text([summary]) and "1 of 2; edited lines that" in render_report(migrated).page.decode()
 
 
 def test_barracuda_is_no_cuda(tmp_path: Path) -> None:

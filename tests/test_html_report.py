@@ -145,7 +145,7 @@ def test_findings_beyond_the_most_are_counted(monkeypatch: pytest.MonkeyPatch) -
     result = run_result(3, 4)
     shown = [row for file in data_of(result)["files"] for row in file[0]]
     assert [row[3] for row in shown] == ["left"] * 10
-    assert "5 places are not on this page" in render_report(result).page.decode()
+    assert "5 of them are not on this page" in render_report(result).page.decode()
 
 
 def test_what_comes_again_is_one_choice(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def quiet(page: Browser) -> None:
 @in_browser
 def test_filters_and_search(page: Browser, tmp_path: Path) -> None:
     show(page, run_result(30, 20), tmp_path)
-    assert page.run("return document.querySelector('#count').textContent") == "600 of 630 places"
+    assert page.run("return document.querySelector('#count').textContent") == "600 of 630 shown"
     page.run("location.hash = 'rest'")
     page.run("document.querySelector('#effort').value = 'high'; document.querySelector('#effort')"
              ".dispatchEvent(new Event('change'))")  # fmt: skip
@@ -262,8 +262,8 @@ def test_unsafe_edits_have_a_filter(page: Browser, tmp_path: Path) -> None:
                  ".dispatchEvent(new Event('change'))")  # fmt: skip
         counts[state] = page.run("return document.querySelector('#count').textContent").partition(" ")[0]
     assert counts == {"done": "5", "unsafe": "2"}
-    assert page.run("return document.querySelector('#list .badge').textContent") == "done, unsafe"
-    assert page.run("return document.querySelector('#file-list summary').textContent").endswith("5 done")
+    assert page.run("return document.querySelector('#list .badge').textContent") == "converted, unsafe"
+    assert page.run("return document.querySelector('#file-list summary').textContent").endswith("5 converted")
     quiet(page)
 
 
@@ -396,7 +396,7 @@ def test_five_thousand_findings(page: Browser, tmp_path: Path) -> None:
 def test_nothing_left(page: Browser, tmp_path: Path) -> None:
     show(page, run_result(0, 0), tmp_path)
     assert page.run("return document.body.textContent.includes('Nothing is left.')")
-    assert page.run("return document.querySelector('#count').textContent") == "0 of 0 places"
+    assert page.run("return document.querySelector('#count').textContent") == "0 of 0 shown"
     quiet(page)
 
 
@@ -409,12 +409,12 @@ def test_filters_stand_in_the_address(page: Browser, tmp_path: Path) -> None:
     page.type("#search", "message")
     page.wait("location.hash.includes('q=message')")
     page.run("location.hash = '#code=NPU502&file=package%2Fmodule_0001.py'")
-    page.wait("document.querySelector('#count').textContent === '1 of 15 places in package/module_0001.py'")
+    page.wait("document.querySelector('#count').textContent === '1 of 15 shown, those of package/module_0001.py'")
     page.click("#list summary")
     page.wait("document.querySelector('#list pre.source')")
     assert page.run("return document.querySelector('#list pre.source').textContent") == "line_2 = 'cuda'"
     page.run("location.hash = '#code=%3Cb%3E&state=nonsense'")
-    page.wait("document.querySelector('#count').textContent === '12 of 15 places'")
+    page.wait("document.querySelector('#count').textContent === '12 of 15 shown'")
     page.run("location.reload()")
     page.wait("document.readyState === 'complete' && !document.querySelector('#findings').parentElement.open")
     page.run("location.hash = 'findings'")
@@ -422,7 +422,7 @@ def test_filters_stand_in_the_address(page: Browser, tmp_path: Path) -> None:
     page.wait("document.querySelector('#list a.code')")
     page.run("document.querySelector('#list a.code').click()")
     page.wait("document.querySelector('details.page[open]')")
-    assert page.run("return document.querySelector('#count').textContent") == "12 of 15 places"
+    assert page.run("return document.querySelector('#count').textContent") == "12 of 15 shown"
     quiet(page)
 
 

@@ -77,7 +77,7 @@ def test_a_launch_script_gets_a_twin(tmp_path: Path, before: str, after: str) ->
     assert (out / "scripts/run.sh").read_bytes() == before.encode()
     assert (out / "scripts/run_npu.sh").read_bytes() == after.encode()
     assert stat.S_IMODE((out / "scripts/run_npu.sh").stat().st_mode) == 0o755
-    said = "scripts/run_npu.sh:1:1: NPU817 [applied] starts the program of run.sh on NPUs; the file is now"
+    said = "scripts/run_npu.sh:1:1: NPU817 [converted] starts the program of run.sh on NPUs; the file is now"
     assert said in log(out) and ",left," not in (out / "tokens.csv").read_text()
 
 
@@ -109,7 +109,7 @@ def test_the_module_takes_the_cards_over_and_no_script_changes(tmp_path: Path, s
 def test_a_script_of_the_npus_own_is_not_edited(tmp_path: Path) -> None:
     own = f"export CUDA_VISIBLE_DEVICES=0\n{_START}nvidia-smi\n"
     out = migrated(project(tmp_path, {"run_npu.sh": own}), tmp_path / "out")
-    assert (out / "run_npu.sh").read_text() == own and "run_npu.sh:1:8: NPU801 [manual]" in log(out)
+    assert (out / "run_npu.sh").read_text() == own and "run_npu.sh:1:8: NPU801 [left]" in log(out)
 
 
 def test_the_summary_the_patch_and_a_second_run(tmp_path: Path) -> None:
@@ -132,9 +132,9 @@ def test_what_is_left_is_reported_in_the_twin(tmp_path: Path) -> None:
     source = project(tmp_path, {"run.sh": script})
     out = migrated(source, tmp_path / "out")
     for text in (log(out), log(migrated(out, tmp_path / "again"))):
-        found = [line.split(" ")[:3] for line in text.splitlines() if re.match(r"run.*\[manual\]", line)]
+        found = [line.split(" ")[:3] for line in text.splitlines() if re.match(r"run.*\[left\]", line)]
         assert found == [
-            [f"run_npu.sh:{place}:", code, "[manual]"]
+            [f"run_npu.sh:{place}:", code, "[left]"]
             for code, place in (("NPU811", "1:8"), ("NPU816", "3:1"))
         ]
 
@@ -144,7 +144,7 @@ def test_a_script_that_stops_gets_none_and_says_why(tmp_path: Path) -> None:
     out = migrated(source, tmp_path / "out")
     assert not written(source, out)
     assert "no run_npu.sh is written: the arguments in line 2 stop the program on an NPU" in log(out)
-    assert "run.sh:2:17: NPU143 [manual]" in log(out)
+    assert "run.sh:2:17: NPU143 [left]" in log(out)
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ def test_a_string_in_question_is_decided(project: Path) -> None:
     assert 'register("npu", 1)' in text and 'register("cuda", 2)' in text
     assert "as plan.md says: 1 place: leave; 1 place: npu\n" in said
     log = (out / "msFmkTranspltlog.txt").read_text()
-    assert "NPU203 [applied, unsafe] device 'cuda' -> 'npu', as plan.md says" in log
+    assert "NPU203 [converted, unsafe] device 'cuda' -> 'npu', as plan.md says" in log
     assert "NPU203 [ignored: the plan keeps it unchanged]" in log
     assert "the plan keeps it unchanged" in (out / "tokens.csv").read_text()
 
@@ -234,7 +234,7 @@ def test_an_edit_on_offer_is_made_where_the_plan_says_so(project: Path) -> None:
     made, said = migrated(project, decide(plan, at12="apply"))
     assert "as plan.md says: 1 place: apply\n" in said
     with_plan = (made / "train.py").read_bytes()
-    assert f"{offered[1]} [applied, unsafe]" in (made / "msFmkTranspltlog.txt").read_text()
+    assert f"{offered[1]} [converted, unsafe]" in (made / "msFmkTranspltlog.txt").read_text()
     call("-i", project, "-o", project.parent / "out", "--force", "--jobs", 0, "--unsafe-fixes")
     assert (made / "train.py").read_bytes() == with_plan
     left, said = migrated(project, decide(plan, at12="leave"))

@@ -225,8 +225,8 @@ def test_the_log_tells_everything_and_no_place() -> None:
         links=("l.py",),
     )
     text = render_log(result).decode()
-    assert "a.py:3:1: NPU101 [applied] m\n    MODIFY: x\\ny -> z\n" in text
-    assert "b.py:2:1: NPU501 [manual] this is hard\n    help: do it\n" in text
+    assert "a.py:3:1: NPU101 [converted] m\n    MODIFY: x\\ny -> z\n" in text
+    assert "b.py:2:1: NPU501 [left] this is hard\n    help: do it\n" in text
     assert "  data: excluded\n" in text
     assert "  w.pt: larger than 10 MB and read by no rule (12000000 bytes)\n" in text
     assert "  l.py\n" in text
@@ -244,7 +244,7 @@ def test_unsafe_edits_are_told_from_the_others() -> None:
     safe = edit("a.py", 3)
     result = result_of(safe, replace(edit("a.py", 4), level=Level.UNSAFE))
     text = render_log(result).decode()
-    assert "a.py:3:1: NPU101 [applied] m\n" in text and "a.py:4:1: NPU101 [applied, unsafe] m\n" in text
+    assert "a.py:3:1: NPU101 [converted] m\n" in text and "a.py:4:1: NPU101 [converted, unsafe] m\n" in text
     assert "  converted: 2 edits in 1 of 1 file (2 names of torch, 1 unsafe)" in list(summary(result))
     assert "  converted: 1 edit in 1 of 1 file (1 name of torch)" in list(summary(result_of(safe)))
 

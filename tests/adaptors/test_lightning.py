@@ -256,7 +256,13 @@ def test_what_it_cannot_bring_there_keeps_its_finding(options: str) -> None:
 
 def test_lightning_before_1_8_stays() -> None:
     source = "from pytorch_lightning import Trainer\n\ntrainer = Trainer(gpus=1)\n"
-    check_not_adapted("lightning", source, open_codes=["NPU145"], pins=(("pytorch-lightning", "==1.4.2"),))
+    pins = (("pytorch-lightning", "==1.4.2"),)
+    check_not_adapted("lightning", source, open_codes=["NPU145", "NPU877"], pins=pins)
+    (remark,) = [each for each in migrate(source, adapt=(("lightning", ""),), pins=pins).findings if each.code == "NPU877"]
+    assert remark.message == (
+        "--adapt lightning writes nothing: pytorch-lightning ==1.4.2 has no accelerator to derive from"
+    )
+    assert remark.help == "require pytorch-lightning>=1.8 first"
 
 
 def test_programs_for_tpus_stay() -> None:

@@ -94,8 +94,8 @@ def test_what_the_terminal_says() -> None:
     value = document([row("a", "x", actions=[action]), row("b", hours=3.2, left=2, actions=[action])], [], "1")
     assert survey_text(value).splitlines() == [
         "2 repositories analyzed",
-        "  50% of the places in Python are converted automatically; "
-        "3 places are left in all files: about 4 hours of work",
+        "  50% of the CUDA places in Python are converted automatically; "
+        "3 findings are left in all files: about 4 hours of work",
         "  no known blocker at import or at the first step: 1 of 2 repositories",
         "  packages, kernels and APIs that stop programs at import or at the first step",
         "  (repositories with no other entry of this list / with others; blockers in own files are not counted):",

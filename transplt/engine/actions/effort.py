@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from transplt.base.finding import Effort, Finding
@@ -24,10 +24,11 @@ _ORDER = {Effort.HIGH: 0, Effort.MEDIUM: 1, Effort.LOW: 2, None: 3}
 class FileEffort:
     """One file, or all of them: edits that are made, and findings that are left, by effort.
 
-    `hours` is a rough sum for a person who knows the code. What comes again in a file costs little more: the same code
-    counts in full once, then as low; lines of CUDA sources are one port a file. `counted` are the places bound to CUDA
-    that `share` is a part of, and `done` those of them that are edited: for all files those of Python, because hardly
-    an edit is made in C or YAML. A line that an edit needs, such as `import torch_npu`, is no place.
+    `automatic` are edits that leave nothing to do: none of a line that still has a finding, and none of a line that
+    another edit needs, such as `import torch_npu`. `hours` is a rough sum for a person who knows the code. What comes
+    again in a file costs little more: the same code counts in full once, then as low; lines of CUDA sources are one
+    port a file. `counted` are the places bound to CUDA that `share` is a part of, and `done` those of them that are
+    automatic: for all files those of Python, because hardly an edit is made in C or YAML.
     """
 
     path: str
@@ -67,15 +68,15 @@ def percent(share: float, whole: float = 1) -> str:
     return f"{round(share * 1000) // 10}%" if whole else "-"
 
 
-def effort_of(path: str, findings: Iterable[Finding]) -> FileEffort:
+def effort_of(path: str, findings: Sequence[Finding]) -> FileEffort:
     """The sums of one file."""
-    automatic = done = bound = 0
+    done = bound = 0
     left: Counter[Effort] = Counter()
     hours: dict[str, float] = {}
+    lines = {finding.span.line for finding in findings if finding.open}
     for finding in findings:
         if finding.applied:
-            automatic += 1
-            done += finding.places
+            done += finding.places * (finding.span.line not in lines)
         elif finding.open:
             effort = finding.effort or Effort.LOW
             left[effort] += 1
@@ -86,7 +87,7 @@ def effort_of(path: str, findings: Iterable[Finding]) -> FileEffort:
             elif not finding.code.startswith(_LINES):
                 hours[finding.code] = before + HOURS[Effort.LOW]
     return FileEffort(
-        path, automatic, left[Effort.LOW], left[Effort.MEDIUM], left[Effort.HIGH], sum(hours.values()),
+        path, done, left[Effort.LOW], left[Effort.MEDIUM], left[Effort.HIGH], sum(hours.values()),
         done + bound, done,
     )  # fmt: skip
 

@@ -165,7 +165,7 @@ def _leading(findings: list[Finding]) -> _Leading:
 
 def _beside(findings: list[Finding]) -> _Leading:
     """What goes with another finding of its file: with a kernel what exchanges between replicas, with TensorRT what
-    gives it memory.
+    gives it memory, with the mode of a compiler what the mode needs.
     """
     found: _Leading = {}
     for row in read_table("support/substitutions.json")["beside"]:

@@ -55,6 +55,8 @@ def _known_head(module: str) -> str:
 
 def _note(file: ScannedFile, node: ast.Import | ast.ImportFrom, name: str, row: dict[str, Any]) -> Note:
     since = f" since {row['since']}" if row.get("since") else ""
-    message = f"the package {name} {_MESSAGES[row['status']]}{since}"
-    help_text = "; ".join(part for part in (row.get("note", ""), f"confidence: {row.get('confidence', 'low')}") if part)
+    confidence = row.get("confidence", "low")
+    probably = "probably " if confidence == "low" else ""
+    message = f"the package {name} {probably}{_MESSAGES[row['status']]}{since}"
+    help_text = "; ".join(part for part in (row.get("note", ""), f"confidence: {confidence}") if part)
     return Note(file.extent(node), CODE, Level.INFO, message, name, help_text)

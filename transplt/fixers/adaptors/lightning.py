@@ -8,8 +8,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import partial
+from itertools import islice
 
-from transplt.base.finding import Effort
+from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.trees.new_calls import called_through
@@ -51,8 +53,12 @@ _GPUS = ("gpu", "cuda", "auto")
 def trainers_of_lightning(work: Work, tree: ast.Module) -> Finds:
     """Make what trains through the helper, wherever it would take a GPU."""
     writer = writer_for(work, fixer)
-    older = only_older(dict(work.settings.pins).get("pytorch-lightning", ""), _FIRST)
-    if writer is None or older or b"torch_xla" in work.source.utf8:  # with the latter a program for TPUs
+    if writer is None or b"torch_xla" in work.source.utf8:  # a program for TPUs
+        return
+    if only_older(pinned := dict(work.settings.pins).get("pytorch-lightning", ""), _FIRST):
+        for call in islice(filter(partial(_takes_a_gpu, work), _calls(work)), 1):
+            why = f"--adapt lightning writes nothing: pytorch-lightning {pinned} has no accelerator to derive from"
+            yield work.note(call, fixer.code, why, level=Level.INFO, help=f"require pytorch-lightning>={_FIRST} first")
         return
     written = [call for call in _calls(work) if _takes_a_gpu(work, call) and _write(writer, call)]
     for value in _strategies_for_cuda(work, written):

@@ -72,18 +72,19 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
     message = f"{api} -> {called.text}: DataParallel works on one NPU only"
     new_names(work)[id(call.func)] = called.text
     yield Edit(call.func, fixer.code, message, dotted(called.text), api=api, group=fixer.code)
-    yield _one_card(work, call, api)
+    yield _one_card(work, call, api, f"{api} works on one NPU only")
 
 
 @fixer.on(ast.Call, last=CLASS_NAME)
 def on_its_first_card_already(work: Work, call: ast.Call) -> Finds:
     """What a migration has made of it stays an action, where there may be several cards."""
     if _is_for_several(work, call):
-        yield _one_card(work, call, "torch.nn.DataParallel")
+        message = f"{CLASS_NAME} uses one card, as torch.nn.DataParallel works on one NPU only"
+        yield _one_card(work, call, "torch.nn.DataParallel", message)
 
 
-def _one_card(work: Work, call: ast.Call, api: str) -> Note:
-    level, message = Level.MANUAL if _is_for_several(work, call) else Level.INFO, f"{api} works on one NPU only"
+def _one_card(work: Work, call: ast.Call, api: str, message: str) -> Note:
+    level = Level.MANUAL if _is_for_several(work, call) else Level.INFO
     return work.note(call, "NPU507", message, level=level, api=api, help=_advice(work), effort=_EFFORT, blocks="slow")
 
 

@@ -158,8 +158,8 @@ def _one(summary: Summary) -> Iterator[str]:
     yield from (f"  {line}" for line in target_lines(result.target, verbose=True))
     yield from first_actions(summary.actions, _MOST) if summary.actions else ("  " + gettext("nothing left to do"),)
     yield "  " + gettext(
-        "places: {automatic} converted automatically ({share} of the places in Python), {left} left",
-        automatic=effort.automatic, share=percent(effort.share, effort.counted), left=effort.left,
+        "CUDA places in Python: {done} of {count} converted automatically ({share}); left in all files: {left}",
+        done=effort.done, count=effort.counted, share=percent(effort.share, effort.counted), left=effort.left,
     )  # fmt: skip
     if found := [f"{count} {sheet}" for sheet, count in summary.counts.items() if count]:
         yield "  " + gettext("findings: {counts}", counts=gettext(", ").join(found))

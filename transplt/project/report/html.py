@@ -77,7 +77,7 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
     omitted = len(findings) - sum(len(file.findings) for file in files)
     groups = action_groups(actions, places)
     edits, left = len(result.own_edits), len(open_findings)
-    contents = _contents(len(separate(actions)), groups, edits + left, len(files), host=bool(host), pages=len(pages))
+    contents = _contents(len(separate(actions)), groups, len(findings), len(files), host=bool(host), pages=len(pages))
     page = fill(
         TEMPLATE,
         name=visible(result.name),
@@ -129,7 +129,7 @@ def _contents(
         ("do", gettext("What to decide and to do"), actions, groups if actions > 1 else ()),
         ("summary", gettext("Summary"), "", ()),
         ("rest", gettext("Where the work is"), "", ()),
-        ("findings", gettext("Places"), findings, ()),
+        ("findings", gettext("Edits, findings and remarks"), findings, ()),
         ("files", gettext("Files and diffs"), files, ()),
         *([("host", gettext("Settings of the host to try"), "", ())] if host else []),
         ("tokens", gettext("Every CUDA word"), "", ()),
@@ -228,6 +228,6 @@ def ranked_files(result: RunResult) -> list[dict[str, Any]]:
     for record in result.files:
         effort = effort_of(record.path, record.findings)
         if effort.left:
-            path, edits = visible(record.path), effort.automatic
-            rows.append({"path": path, "left": effort.left, "hours": effort.hours, "edits": edits})
+            edits = sum(finding.applied for finding in record.findings)
+            rows.append({"path": visible(record.path), "left": effort.left, "hours": effort.hours, "edits": edits})
     return sorted(rows, key=lambda row: (-row["hours"], row["path"]))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import transplt
-from transplt.base.finding import Finding, Level
+from transplt.base.finding import Finding
 from transplt.base.render.cell import visible
 from transplt.base.settings import listed
 from transplt.project.report.migration_record import RunResult
+from transplt.project.report.page_data import SAYS, state_of
 
 
 def render_log(result: RunResult) -> bytes:
@@ -48,8 +49,8 @@ def _lines(result: RunResult) -> Iterator[str]:
     )
     yield (
         f"CUDA words: {tokens.found} found, {tokens.converted} converted, {tokens.manual} left, "
-        f"{tokens.unknown} not understood, {tokens.ignored} ignored ({result.prose} of these in prose), "
-        f"{tokens.comments} in comments"
+        f"{tokens.unknown} not understood, {tokens.ignored} ignored ({result.prose} of these in prose); "
+        f"besides, {tokens.comments} in comments, which are not counted"
     )
     for reason, count in result.reasons:
         yield f"  ignored in Python files: {count} ({visible(reason)})"
@@ -64,19 +65,16 @@ def _lines(result: RunResult) -> Iterator[str]:
         yield f"links made again inside the output: {len(result.links)}"
         yield from (f"  {visible(path)}" for path in result.links)
     yield ""
-    yield "findings"
+    yield "edits, findings and remarks"
     for finding in result.findings:
         yield from _finding(finding)
 
 
 def _finding(finding: Finding) -> Iterator[str]:
-    level = "remark" if finding.level is Level.INFO else finding.level.value
-    state = f"ignored: {finding.ignored}" if finding.ignored else level
-    if finding.applied:
-        state = "applied, unsafe" if finding.level is Level.UNSAFE else "applied"
+    state = SAYS[name := state_of(finding)] + (f": {finding.ignored}" if name == "ignored" else "")
     place = f"{visible(finding.path)}:{finding.span.line}:{finding.span.column}"
     yield f"{place}: {finding.code} [{visible(state)}] {visible(finding.text)}"
     if finding.edit is not None:
         yield f"    {finding.edit.operation.value}: {visible(finding.edit.before)} -> {visible(finding.edit.after)}"
-    if finding.help and finding.open:
+    if finding.help and name in ("left", "info"):
         yield f"    help: {visible(finding.help)}"

@@ -16,14 +16,14 @@ from transplt.rules.reasons import Doubt, reasons
 
 #: The texts that the script writes; `{name}` stands for what it puts there.
 SAYS = {
-    "count": marked("{shown} of {all} places"),
-    "count_in": marked("{shown} of {all} places in {path}"),
+    "count": marked("{shown} of {all} shown"),
+    "count_in": marked("{shown} of {all} shown, those of {path}"),
     "left": marked("left"),
     "left_low": marked("left, less than an hour"),
     "left_medium": marked("left, hours"),
     "left_high": marked("left, a day or more"),
-    "done": marked("done"),
-    "unsafe": marked("done, unsafe"),
+    "done": marked("converted"),
+    "unsafe": marked("converted, unsafe"),
     "ignored": marked("ignored"),
     "info": marked("remark"),
     "in_diff": marked("Show it in the diff"),

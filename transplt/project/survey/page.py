@@ -30,8 +30,8 @@ def survey_page(value: dict[str, Any]) -> bytes:
         tiles=[
             ("repositories", f"{total['analysed']}", f"{total['failed']} failed" if total["failed"] else ""),
             (
-                "of the places in Python converted automatically", percent(total["share_automatic"], total["counted"]),
-                f"{many(total['left'], 'place')} left",
+                "of the CUDA places in Python converted automatically", percent(total["share_automatic"], total["counted"]),
+                f"{many(total['left'], 'finding')} left",
             ),
             ("work left", about(total["hours"]), "rough, for someone who knows the code: half or double is possible"),
             (
@@ -89,7 +89,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
         "stops": sum(row["blocks"][kind] for kind in STOPS),
         "later": sum(count for kind, count in row["blocks"].items() if kind not in STOPS),
         "kernels": sum(each["kind"] == "kernel" for each in row["things"]),
-        "packages": sum(bool(each["open"]) for each in row["packages"]),
+        "packages": sum(each["kind"] == "package" for each in row["things"]),
         "torch": row["torch"]["version"],
         "why": _cut(row["torch"]["why"]),
         "lowest": row["torch"]["lowest"] or "",

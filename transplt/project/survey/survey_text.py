@@ -25,9 +25,9 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     if not total["analysed"]:
         yield from _failed(value)
         return
-    left = f"{many(total['left'], 'place')} {'is' if total['left'] == 1 else 'are'} left in all files"
+    left = f"{many(total['left'], 'finding')} {'is' if total['left'] == 1 else 'are'} left in all files"
     left = f"{left}: {about(total['hours'])} of work" if total["left"] else "nothing is left"
-    done = f"{percent(total['share_automatic'])} of the places in Python are converted automatically"
+    done = f"{percent(total['share_automatic'])} of the CUDA places in Python are converted automatically"
     yield f"  {done if total['counted'] else 'no place in Python is bound to CUDA'}; {left}"
     free, own = total["nothing_stops"], total["nothing_missing"] - total["nothing_stops"]
     yield f"  no known blocker at import or at the first step: {free} of {many(total['analysed'], 'repository')}"

@@ -32,7 +32,7 @@ def table(rows: Sequence[dict[str, Any]], failed: Sequence[dict[str, Any]]) -> l
                                                 "share_automatic", "hours", "hours_low", "hours_high")},
                 **{f"blocks_{kind.replace(' ', '_')}": row["blocks"][kind] for kind in BLOCKS_TEXT},
                 "stopped_by": "; ".join(each["title"] for each in things if each["blocks"] in STOPS),
-                "packages": ", ".join(each["package"] for each in row["packages"] if each["open"]),
+                "packages": ", ".join(each["name"] for each in things if each["kind"] == "package"),
                 "kernels": ", ".join(each["name"] for each in things if each["kind"] == "kernel"),
                 "torch": row["torch"]["version"], "torch_why": row["torch"]["why"],
                 "torch_lowest": row["torch"]["lowest"] or "",
