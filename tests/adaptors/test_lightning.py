@@ -258,7 +258,8 @@ def test_lightning_before_1_8_stays() -> None:
     source = "from pytorch_lightning import Trainer\n\ntrainer = Trainer(gpus=1)\n"
     pins = (("pytorch-lightning", "==1.4.2"),)
     check_not_adapted("lightning", source, open_codes=["NPU145", "NPU877"], pins=pins)
-    (remark,) = [each for each in migrate(source, adapt=(("lightning", ""),), pins=pins).findings if each.code == "NPU877"]
+    found = migrate(source, adapt=(("lightning", ""),), pins=pins).findings
+    (remark,) = [each for each in found if each.code == "NPU877"]
     assert remark.message == (
         "--adapt lightning writes nothing: pytorch-lightning ==1.4.2 has no accelerator to derive from"
     )

@@ -6,7 +6,7 @@ import pytest
 
 from tests.files.shell_pairs import TARGET
 from transplt.base.settings import Settings
-from transplt.engine.files.kind import kind_of
+from transplt.engine.files.kind import FileKind, kind_of
 from transplt.engine.files.other_file import migrate_other
 
 
@@ -50,9 +50,9 @@ def test_names_and_texts_alone(text: str) -> None:
 @pytest.mark.parametrize(
     ("path", "text", "lines"),
     [
-        ("x.cc", "bool use_cuda;\ncudaMalloc(&p, 4);\n", [1, 2]),
-        ("x.cc", "bool use_cuda;\ntorch::Device d(\"cuda:0\");\n", [1, 2]),
-        ("x.cc", "bool use_cuda;\nx.to(torch::kCUDA);\n", [1, 2]),
+        ("x.cc", "bool use_cuda;\ncudaMalloc(&p, 4);\n", [1]),
+        ("x.cc", "bool use_cuda;\ntorch::Device d(\"cuda:0\");\n", [1]),
+        ("x.cc", "bool use_cuda;\nx.to(torch::kCUDA);\n", [1]),
         ("x.cc", "if (x.is_cuda()) { f_cuda(x); }\n", [1]),
         ("x.cc", "system(\"nvidia-smi -q -x\");\n", [1]),
         ("x.h", "#include <cuda.h>\n", [1]),
@@ -70,6 +70,20 @@ def test_names_and_texts_alone(text: str) -> None:
 def test_what_is_work(path: str, text: str, lines: list[int]) -> None:
     open_, _, _ = told(path, text)
     assert open_ == [("NPU806", line) for line in lines]
+
+
+def test_the_lines_of_a_source_are_one_finding() -> None:
+    lines = "".join(f"cudaFree{number}(p);\n" for number in range(1, 8))
+    (finding,), makefile = (
+        migrate_other(lines.encode(), path, FileKind.NATIVE, Settings(), TARGET)[0].findings
+        for path in ("ops/a.cu", "CMakeLists.txt")
+    )
+    assert finding.span.line == 1 and len([*finding.every_detail("name")]) == 7
+    assert finding.message == (
+        "this C++ or CUDA source uses CUDA in 7 lines (1, 2, 3, 4, 5 and 2 more): "
+        "cudaFree1, cudaFree2, cudaFree3, cudaFree4, cudaFree5 and 2 more"
+    )
+    assert len(makefile) == 7  # each may be another flag
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from transplt.engine.actions.action import Action, Place, written_by
 from transplt.engine.actions.effort import HOURS
 from transplt.engine.actions.groups import EXTRA, IMAGE, OFFERED, PACKAGES, WRAPPED, Group, Groups, aside
 from transplt.engine.actions.joining import MOST, at_most, level_of
-from transplt.engine.actions.kernels import SOURCE_SUFFIXES
+from transplt.engine.files.native_text import SOURCE_SUFFIXES
 from transplt.flow.entry_points import named_after
 from transplt.flow.entry_text import third_party
 from transplt.rules.pages import BLOCKS, DiagnosticError, load

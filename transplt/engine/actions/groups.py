@@ -11,7 +11,8 @@ from typing import Any
 
 from transplt.base.finding import KERNEL_CODES, Effort, Finding, Level
 from transplt.base.language import Sentence, marked
-from transplt.engine.actions.kernels import LEADS, SOURCE_SUFFIXES, Engines, Kernels, Unit
+from transplt.engine.actions.kernels import LEADS, Engines, Kernels, Unit
+from transplt.engine.files.native_text import SOURCE_SUFFIXES
 from transplt.flow.entry_points import named_after
 from transplt.flow.entry_text import of_others
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
@@ -202,7 +203,8 @@ class Groups:
         #: Recipes that start from an image of CUDA: what they set and install for it goes with the image.
         self._images = {each.path for each in open_ if each.code == IMAGE}
         #: C++ that asks whether there is a card, and goes on without one.
-        self._asking = {each.path for each in open_ if each.code == _NATIVE and _ASKED.search(each.api)}
+        lines = ((each.path, each.api, *each.every_detail("name")) for each in open_ if each.code == _NATIVE)
+        self._asking = {path for path, *names in lines if any(map(_ASKED.search, names))}
         #: Folders with an extension that is compiled as it is loaded: whoever builds it does not need to.
         self._loaded = {posixpath.dirname(each.path) for each in open_ if each.code == "NPU554"}
         self._imports = [each for each in open_ if each.code in PACKAGES]

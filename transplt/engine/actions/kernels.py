@@ -14,9 +14,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from transplt.base.finding import Finding
+from transplt.engine.files.native_text import SOURCE_SUFFIXES
 from transplt.rules.kernel_functions import SAID
 
-SOURCE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl", ".cu", ".cuh")
 _KERNEL_SUFFIXES = (".cu", ".cuh")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inl", ".cuh")
 #: Folders that hold the sources of an extension and are not its name.

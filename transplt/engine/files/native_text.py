@@ -16,6 +16,7 @@ _HASH_NAMES = ("makefile", "gnumakefile", "cmakelists.txt", "build", "workspace"
 _HASH_SUFFIXES = (".cmake", ".mk", ".ninja", ".bazel", ".bzl", ".pyx", ".pxd")
 #: Sources that are for the host unless they name CUDA.
 _HOST_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl")
+SOURCE_SUFFIXES = (*_HOST_SUFFIXES, ".cu", ".cuh")
 #: Comments of C and what may hold their signs: texts and characters.
 _PIECE = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.){1,4}'", re.DOTALL)
 #: The guard of a header.

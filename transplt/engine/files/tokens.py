@@ -6,7 +6,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from transplt.base.finding import (
     NO_LEDGER,
@@ -20,13 +20,20 @@ from transplt.base.finding import (
     TokenRow,
     TokenVerdict,
 )
+from transplt.base.render.cell import first_of, many
 from transplt.base.settings import TorchTarget
 from transplt.base.text.cuda_words import WORD, WORDS, mentions_cuda
 from transplt.base.text.ignore_comments import ignore_comments
 from transplt.engine.files.addresses import names_no_cuda
 from transplt.engine.files.kind import FileKind, is_data
 from transplt.engine.files.line_advice import advise_on
-from transplt.engine.files.native_text import block_comments, has_hash_comments, spoken_places, starts_a_container
+from transplt.engine.files.native_text import (
+    SOURCE_SUFFIXES,
+    block_comments,
+    has_hash_comments,
+    spoken_places,
+    starts_a_container,
+)
 from transplt.engine.own_identifiers import OWN
 from transplt.rules.communication_backends import without_own_names
 from transplt.rules.reasons import CODE_COMMENT, named
@@ -65,6 +72,8 @@ Known = Callable[[int, int], Cause | None]
 #: So many findings are enough for one file; the tokens of all lines are counted.
 MAX_FINDINGS = 200
 _MAX_NAME = 120
+#: So many lines of a source, and of what stands there, are named.
+_MOST_NAMED = 5
 #: The words of the reasons `file-beside` and `project-beside`.
 FILE_BESIDE = "a file for the NPU exists next to it"
 PROJECT_BESIDE = "a file for CUDA in a project that supports NPUs"
@@ -150,6 +159,7 @@ class _Account:
         self.blocks = block_comments(data) if native else []
         self.comment_kind = FileKind.SHELL if native and has_hash_comments(path) else kind
         self.spoken = spoken_places(path, data) if native else []
+        self.source = native and path.lower().endswith(SOURCE_SUFFIXES)
         self.rows: list[TokenRow] = []
         self.findings: list[Finding] = []
         self.comments = self.reported = 0
@@ -170,7 +180,7 @@ class _Account:
             left = Cause(TokenVerdict.MANUAL, finding.code)
             if finding.ignored:
                 left = Cause(TokenVerdict.IGNORED, finding.code, named(finding.ignored))
-            self.reported += not finding.ignored
+            self.reported += not (self.source or finding.ignored)
             if self.reported <= MAX_FINDINGS:
                 self.findings.append(finding)
         rows = []
@@ -236,7 +246,22 @@ class _Account:
             )
             self.findings.append(rest)
         ledger = Ledger.of(self.rows)
-        return OtherFile(self.kind, tuple(self.findings), ledger.total(self.comments), 0, ledger)
+        findings = _one_a_source(self.findings) if self.source else self.findings
+        return OtherFile(self.kind, tuple(findings), ledger.total(self.comments), 0, ledger)
+
+
+def _one_a_source(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """The lines of a source are ported together: what is left of them is one finding, at the first of them."""
+    by_reason: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_reason.setdefault(finding.ignored, []).append(finding)
+    for same in by_reason.values():
+        names = tuple(dict.fromkeys(detail for each in same for detail in each.details))
+        lines = first_of([str(each.span.line) for each in same], _MOST_NAMED)
+        message = f"{same[0].message.partition(' uses ')[0]} uses CUDA in {many(len(same), 'line')} ({lines}): "
+        message += first_of([name for _, name in names], _MOST_NAMED)
+        helps = "; ".join(dict.fromkeys(each.help for each in same))
+        yield replace(same[0], message=message, details=names, help=helps) if same[1:] else same[0]
 
 
 def tokens_of_one_cause(data: bytes, cause: Cause) -> Ledger:

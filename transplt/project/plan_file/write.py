@@ -166,7 +166,7 @@ def _done(found: ToDecide) -> Iterator[str]:
     groups = by_decision(((each, each.api) for each in found.result.edits), found.plan.settings.style)
     if not groups:
         return
-    yield from _heading("Done automatically (information)", "`leave` with a code turns that code off.")
+    yield from _heading("Converted automatically (information)", "`leave` with a code turns that code off.")
     yield "| decision | edits | codes |"
     yield "|---|---:|---|"
     for decision, edits in groups.items():

@@ -30,7 +30,8 @@ def survey_page(value: dict[str, Any]) -> bytes:
         tiles=[
             ("repositories", f"{total['analysed']}", f"{total['failed']} failed" if total["failed"] else ""),
             (
-                "of the CUDA places in Python converted automatically", percent(total["share_automatic"], total["counted"]),
+                "of the CUDA places in Python converted automatically",
+                percent(total["share_automatic"], total["counted"]),
                 f"{many(total['left'], 'finding')} left",
             ),
             ("work left", about(total["hours"]), "rough, for someone who knows the code: half or double is possible"),
