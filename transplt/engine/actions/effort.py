@@ -1,4 +1,4 @@
-"""What is automatic, what is left, what it costs, and what blocks first: for each file and for the whole project."""
+"""What is automatic, what is left, and what it costs: for each file and for the whole project."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from transplt.base.finding import Effort, Finding
-from transplt.engine.actions.groups import Groups
-from transplt.rules.pages import BLOCKS
-from transplt.rules.support_tables import canonical
 
 #: Hours that a finding stands for in sums: minutes, an hour or two, a day (see `Effort`).
 HOURS = {Effort.LOW: 0.25, Effort.MEDIUM: 1.5, Effort.HIGH: 8.0}
@@ -17,7 +14,6 @@ HOURS = {Effort.LOW: 0.25, Effort.MEDIUM: 1.5, Effort.HIGH: 8.0}
 _LINES = "NPU80"
 #: What newer packages refuse, and files that may come from a GPU: work, but no place that is bound to CUDA.
 _UNBOUND = ("NPU152", "NPU293")
-_ORDER = {Effort.HIGH: 0, Effort.MEDIUM: 1, Effort.LOW: 2, None: 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +46,6 @@ class FileEffort:
         return self.done / self.counted if self.counted else 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Blocker:
-    """One reason why the project does not run yet: a code and what it is about, with its places."""
-
-    code: str
-    api: str
-    effort: Effort | None
-    message: str
-    count: int
-    path: str
-    line: int
-
-
 def percent(share: float, whole: float = 1) -> str:
     """A share from 0 to 1 of a `whole` for a reader, rounded down: 100% only where nothing is left, `-` of nothing."""
     return f"{round(share * 1000) // 10}%" if whole else "-"
@@ -92,40 +75,13 @@ def effort_of(path: str, findings: Sequence[Finding]) -> FileEffort:
     )  # fmt: skip
 
 
-def total(files: Iterable[FileEffort], python: Collection[str], hours: float, name: str = "all files") -> FileEffort:
+def total(files: Iterable[FileEffort], python: Collection[str], hours: float) -> FileEffort:
     """The sum over files, of which `python` are the paths of Python files.
 
     `hours` are those of the actions: what is the same in many files is done once, which no sum over files says.
     """
     every = list(files)
-    return FileEffort(
-        name,
-        sum(each.automatic for each in every),
-        sum(each.low for each in every),
-        sum(each.medium for each in every),
-        sum(each.high for each in every),
-        hours,
-        sum(each.counted for each in every if each.path in python),
-        sum(each.done for each in every if each.path in python),
-    )
-
-
-def blockers(findings: Iterable[Finding]) -> list[Blocker]:
-    """Open findings, the same code and API together, by what their actions block: what stops at import first, then by
-    effort and the number of places.
-    """
-    every = list(findings)
-    groups = Groups(every)
-    by_subject: dict[tuple[str, str], list[Finding]] = {}
-    for finding in every:
-        if finding.open:
-            about = "" if finding.code.startswith(_LINES) else canonical(finding.api)
-            by_subject.setdefault((finding.code, about), []).append(finding)
-    found: list[tuple[int, Blocker]] = []
-    for (code, api), same in by_subject.items():
-        first = min(same, key=Finding.sort_key)
-        hardest = min((finding.effort for finding in same), key=lambda effort: _ORDER[effort])
-        blocks = min(BLOCKS.index(groups.of(finding).blocks) for finding in same)
-        found.append((blocks, Blocker(code, api, hardest, first.message, len(same), first.path, first.span.line)))
-    found.sort(key=lambda row: (row[0], _ORDER[row[1].effort], -row[1].count, row[1].code, row[1].api))
-    return [blocker for _, blocker in found]
+    of_python = [each for each in every if each.path in python]
+    sums = {name: sum(getattr(each, name) for each in every) for name in ("automatic", "low", "medium", "high")}
+    sums |= {name: sum(getattr(each, name) for each in of_python) for name in ("counted", "done")}
+    return FileEffort("all files", hours=hours, **sums)

@@ -27,12 +27,12 @@ _RANKING_COLUMNS = (
     "project", "python files", "automatic", "left", "share automatic", "hours", "unsupported", "extensions", "packages",
     "limited", "unknown", "lowest torch",
 )  # fmt: skip
-_FORMAT = 1
+_FORMAT = 2
 _MOST, _MOST_FILES = 5, 3
 
 
 def csv_files(summary: Summary) -> dict[str, bytes]:
-    """File name -> content: a file for each sheet, and the APIs, the efforts and what blocks first."""
+    """File name -> content: a file for each sheet, and the APIs, the efforts and the actions."""
     files = {
         f"{sheet.replace(' ', '_').replace('-', '_')}.csv": _csv(_COLUMNS, map(_row, summary.rows(sheet)))
         for sheet in summary.counts
@@ -50,14 +50,6 @@ def csv_files(summary: Summary) -> dict[str, bytes]:
         ),
     )
     files["actions.csv"] = _csv(ACTION_COLUMNS, action_rows(summary.actions))
-    files["blockers.csv"] = _csv(
-        ("code", "api", "effort", "places", "first file", "line", "message"),
-        (
-            (each.code, cell(each.api), each.effort.value if each.effort else "", each.count, cell(each.path),
-             each.line, cell(each.message))
-            for each in summary.blockers
-        ),
-    )  # fmt: skip
     return files
 
 
@@ -98,13 +90,6 @@ def document(summary: Summary) -> dict[str, Any]:
         "effort": _effort_object(summary.effort),
         "files": [_effort_object(each) for each in summary.files if each.automatic or each.left],
         "actions": [action_object(action) for action in summary.actions],
-        "blockers": [
-            {
-                "code": each.code, "api": each.api, "effort": each.effort.value if each.effort else None,
-                "places": each.count, "path": each.path, "line": each.line, "message": each.message,
-            }
-            for each in summary.blockers
-        ],
         "apis": [
             {"api": use.api, "uses": use.uses, "status": use.status, "limit": use.limit} for use in summary.apis
         ],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from transplt.base.finding import Finding
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of, total_hours
-from transplt.engine.actions.effort import Blocker, FileEffort, blockers, effort_of, total
+from transplt.engine.actions.effort import FileEffort, effort_of, total
 from transplt.engine.analysis.sheets import SHEETS, analysis_sheet
 from transplt.engine.analysis.verdicts import judged
 from transplt.engine.analysis.version_advice import VersionAdvice, advise
@@ -36,7 +36,6 @@ class Summary:
     apis: tuple[ApiUse, ...]
     files: tuple[FileEffort, ...]
     effort: FileEffort
-    blockers: tuple[Blocker, ...]
     actions: tuple[Action, ...]
     versions: VersionAdvice
     fallen: dict[str, str]
@@ -90,8 +89,7 @@ def summarize(result: RunResult) -> Summary:
     assert version
     actions = actions_of(result.findings, result.settings.style)
     effort = total(files, {record.path for record in result.python_files}, total_hours(actions))
-    first = tuple(blockers(result.findings))
-    return Summary(result, apis, files, effort, first, actions, advise(uses), dict(sorted(fallen.items())))
+    return Summary(result, apis, files, effort, actions, advise(uses), dict(sorted(fallen.items())))
 
 
 def _api(api: str, count: int, result: RunResult) -> ApiUse:
