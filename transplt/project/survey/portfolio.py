@@ -12,13 +12,15 @@ from transplt.project.survey.fingerprint import SCHEMA
 STOPS = ("import", "first step")
 #: What somebody may solve for all repositories at once; the rest is work in each of them.
 SHARED = ("package", "kernel", "api")
+#: What is summed up over all of them.
+_SUMS = ("python_files", "automatic", "left", "counted", "done", "hours", "hours_low", "hours_high")
 _Row = dict[str, Any]
 
 
 def document(rows: Sequence[_Row], failed: Sequence[_Row], version: str) -> dict[str, Any]:
     """The survey as one JSON value. `rows` and `failed` (name, source, reason) are in the order that was asked for."""
-    counted = sum(row["counted"] for row in rows)
-    done = sum(row["done"] for row in rows)
+    sums = {name: round(sum(row[name] for row in rows), 1) for name in _SUMS}
+    counted, done = sums["counted"], sums["done"]
     return {
         "tool": "transplt",
         "version": version,
@@ -29,15 +31,8 @@ def document(rows: Sequence[_Row], failed: Sequence[_Row], version: str) -> dict
             "failed": len(failed),
             "nothing_stops": sum(not _stopping(row) for row in rows),
             "nothing_missing": sum(not _missing(row) for row in rows),
-            "python_files": sum(row["python_files"] for row in rows),
-            "automatic": sum(row["automatic"] for row in rows),
-            "left": sum(row["left"] for row in rows),
-            "counted": counted,
-            "done": done,
+            **sums,
             "share_automatic": round(done / counted, 3) if counted else 1.0,
-            "hours": round(sum(row["hours"] for row in rows), 1),
-            "hours_low": round(sum(row["hours_low"] for row in rows), 1),
-            "hours_high": round(sum(row["hours_high"] for row in rows), 1),
             "blocks": {kind: sum(row["blocks"][kind] for row in rows) for kind in BLOCKS_TEXT},
         },
         "unblocking": unblocking(rows),

@@ -189,8 +189,7 @@ def _process(process: dict[str, Any], root: Path) -> dict[str, Any]:
     role = "launcher" if process["launcher"] else "forked worker" if process["forked"] else "script"
     return {
         "role": role,
-        "rank": process["rank"],
-        "status": process["status"],
+        **{name: process[name] for name in ("rank", "status")},
         "exception": exception,
         "leaving": leaving,
         "ended": process.get("ended", ""),
@@ -256,9 +255,7 @@ def as_text(report: Report, limit: int = 20) -> str:
 
 
 def _operators(report: Report) -> str:
-    """Counted by the processes themselves, so that nothing is known of one that was stopped. What starts the ranks is
-    none of those that were asked for.
-    """
+    """Counted by the processes themselves, torchrun not among them: nothing is known of one that was stopped."""
     processes = [process for process in report.processes if process["role"] != "launcher"]
     ended = [process for process in processes if process["status"] != "running"]
     if processes and not ended:

@@ -38,15 +38,9 @@ class Property:
     name: str
     verdict: Verdict
 
-    @property
-    def told(self) -> str:
-        """The line of a report: no `equal` of shares of the data, which are right where they differ."""
-        return f"{self.name}: {self.word}: {self.verdict.sentence}"
-
-    @property
-    def word(self) -> str:
-        """What stands before the sentence."""
-        return "ok" if self.verdict.word is Word.EQUAL else str(self.verdict.word)
+    def __str__(self) -> str:
+        """The line of a report: it calls nothing equal, since shares of the data are right where they differ."""
+        return f"{self.name}: {self.verdict}".replace(f": {Word.EQUAL}:", ": ok:", 1)
 
 
 @dataclass(frozen=True)

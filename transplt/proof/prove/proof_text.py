@@ -24,7 +24,7 @@ def as_text(proof: Proof) -> str:
         lines.append(f"  {visible(part.title)}")
         if len(proof.parts) > 1:
             lines.append(f"    {visible(str(part.verdict))}")
-        lines += [f"    {visible(each.told)}" for each in part.findings.properties]
+        lines += [f"    {visible(str(each))}" for each in part.findings.properties]
         lines += [f"    {visible(line)}" for line in _more(part)]
     return "\n".join(lines)
 
@@ -100,13 +100,10 @@ def part_as_json(part: Part) -> dict[str, Any]:
         ],
         "not_compared": found.reasons,
         "remarks": found.remarks,
+        # JSON has no NaN and no infinity: they are the texts that `float` reads.
         "curves": [
-            {"name": curve.name, "steps": [[_number(value) for value in row] for row in curve.rows]}
+            {"name": curve.name,
+             "steps": [[x if x is None or math.isfinite(x) else str(x) for x in row] for row in curve.rows]}
             for curve in found.curves
         ],
     }
-
-
-def _number(value: float | None) -> float | str | None:
-    """JSON has no NaN and no infinity: they are the texts that `float` reads."""
-    return value if value is None or math.isfinite(value) else str(value)

@@ -165,8 +165,7 @@ def in_words(widths: Sequence[Width], rounding: Rounding) -> str:
     """The bounds in one sentence."""
     parts = []
     for kind, noun in _KINDS.items():
-        values = [value for each in widths if (value := getattr(each, kind)) is not None]
-        if values:
+        if values := [value for each in widths if (value := getattr(each, kind)) is not None]:
             low, high = figure(min(values)), figure(max(values))
             parts.append(f"{noun} {low if low == high else f'{low} to {high}'}")
     if not parts:
