@@ -328,7 +328,7 @@ def test_a_module_that_is_started_from_its_own_folder_to_try_it_out_stays() -> N
     project = ProjectFacts.join([index_source(text.encode(), each, settings) for each, text in NETWORK.items()])
     data = NETWORK["network/nets/net.py"].encode()
     result = migrate_source(data, "network/nets/net.py", settings, project)
-    assert not result.changed and "the module cannot be imported" in result.findings[0].message
+    assert not result.changed and "the project's module cannot be imported here" in result.findings[0].message
     assert taken(NETWORK, "main.py")[1] == "device.py"
 
 

@@ -92,7 +92,8 @@ def adapt(work: Work) -> None:
         try:
             new = forms.of(edit)
         except Stays as why:
-            message, help_ = f"not portable: {edit.message}: {why}", why.help or portable_advice(edit.code, edit.api)
+            stays = edit.message.partition(" -> ")[0]
+            message, help_ = f"not portable: {stays}: {why}", why.help or portable_advice(edit.code, edit.api)
             work.add(work.note(edit.node, edit.code, message, api=edit.api, help=help_ or _OTHER))
         else:
             for each in new:

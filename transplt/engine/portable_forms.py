@@ -76,7 +76,7 @@ class Form:
             then = f"import {name} from the module, as other files do; a check of the whole project makes this edit"
             raise Stays(f"the project's module has {name} for this, and only this file was checked", then)
         if not called.text:
-            raise Stays("the module does not have it" if called.found else "the module cannot be imported")
+            raise Stays("the module lacks it" if called.found else "the project's module cannot be imported here")
         bound = self.work.names.lookup(called.text, self.work.scan.scope_of(edit.node))
         if not freed and bound is not None and bound[0] is not self.work.scan.root:
             raise Stays(f"{called.text} is something else in this function")
