@@ -8,8 +8,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import partial
-from itertools import islice
 
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Finds
@@ -55,12 +53,13 @@ def trainers_of_lightning(work: Work, tree: ast.Module) -> Finds:
     writer = writer_for(work, fixer)
     if writer is None or b"torch_xla" in work.source.utf8:  # a program for TPUs
         return
+    calls = [call for call in _calls(work) if _takes_a_gpu(work, call)]
     if only_older(pinned := dict(work.settings.pins).get("pytorch-lightning", ""), _FIRST):
-        for call in islice(filter(partial(_takes_a_gpu, work), _calls(work)), 1):
-            why = f"--adapt lightning writes nothing: pytorch-lightning {pinned} has no accelerator to derive from"
-            yield work.note(call, fixer.code, why, level=Level.INFO, help=f"require pytorch-lightning>={_FIRST} first")
+        why = f"--adapt lightning writes nothing: pytorch-lightning {pinned} has no accelerator to derive from"
+        help_ = f"require pytorch-lightning>={_FIRST} first"
+        yield from (work.note(call, fixer.code, why, level=Level.INFO, help=help_) for call in calls[:1])
         return
-    written = [call for call in _calls(work) if _takes_a_gpu(work, call) and _write(writer, call)]
+    written = [call for call in calls if _write(writer, call)]
     for value in _strategies_for_cuda(work, written):
         strategy = work.text(value.func if isinstance(value, ast.Call) else value)
         writer.left(
@@ -159,15 +158,12 @@ def _may_be(work: Work, value: ast.expr) -> Iterator[ast.expr]:
 
 def _write(writer: AdaptorWriter, call: ast.Call) -> bool:
     work = writer.work
-    kept = writer.keeps(call, fixer.code)
-    what = work.text(call.func)
-    message = f"npu_port.{_HELPER} creates {what}, on the NPU if there is one"
-    text = writer.helper(_HELPER, fixer.code, message, call)
-    if not text:
+    message = f"npu_port.{_HELPER} creates {work.text(call.func)}, on the NPU if there is one"
+    if not (text := writer.helper(_HELPER, fixer.code, message, call)):
         return False
     api = work.names.qualified(call.func) or ""
     writer.change(call, fixer.code, message, called_through(text), api=api, beside=True)
-    if kept:
+    if writer.keeps(call, fixer.code):
         return False
     writer.takes_care(call, _ANSWERS)
     if _is_super_init(call) and (own := next((each for each in chain(call) if isinstance(each, ast.ClassDef)), None)):

@@ -51,16 +51,13 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
     """Call the subclass; the class itself goes in once."""
     if work.settings.style == "portable":
         return  # on CUDA it would be another class: a person guards it
-    if reason := _reason_to_stay(work, call):
-        api = str(work.names.qualified(call.func))
-        if work.take(call.func):
-            message = f"{api} works on one NPU only"
-            yield work.note(call, "NPU507", message, api=api, help=reason, effort=_EFFORT)
-        return
-    place = _place(work, call) if in_file(work) else None
-    if in_file(work) and (place is None or not can_part(work.source, place)):
-        return
     api = str(work.names.qualified(call.func))
+    if reason := _reason_to_stay(work, call):
+        if work.take(call.func):
+            yield work.note(call, "NPU507", f"{api} works on one NPU only", api=api, help=reason, effort=_EFFORT)
+        return
+    if in_file(work) and ((place := _place(work, call)) is None or not can_part(work.source, place)):
+        return
     message = f"{api} -> {CLASS_NAME}: DataParallel works on one NPU only"
     called = helper(work, CLASS_NAME, group=fixer.code, code=fixer.code, message=message, at=call)
     if not called.text:
@@ -69,8 +66,8 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
     if not work.take(call.func):
         return
     yield from called.found
-    message = f"{api} -> {called.text}: DataParallel works on one NPU only"
     new_names(work)[id(call.func)] = called.text
+    message = message.replace(CLASS_NAME, called.text)
     yield Edit(call.func, fixer.code, message, dotted(called.text), api=api, group=fixer.code)
     yield _one_card(work, call, api, f"{api} works on one NPU only")
 
