@@ -24,6 +24,7 @@ import pytest
 
 from tests.processes import measured_alone, unmeasured
 from transplt.base.disk.cache_folder import cache_folder
+from transplt.faces.cli.main import main as cli
 from transplt.proof.launch import interpreter
 from transplt.proof.launch.command import run_command
 from transplt.proof.launch.device_backend import torch_npu_of
@@ -121,16 +122,23 @@ def cache_of_its_own(folder: Path) -> Path:
 
 
 def transplt_run(words: Sequence[str], folder: Path) -> tuple[int, str, str]:
-    """`transplt run` with these words, typed in `folder`: exit code, output and errors, those of the script too.
+    """`transplt run` with these words, typed in `folder`: exit code, output and errors, those of the script too."""
+    return transplt(["run", *words], folder)
 
-    The command runs in this process, which forks those of the script, but for launch scripts and modules.
+
+def transplt(words: Sequence[str], folder: Path, path: str = "") -> tuple[int, str, str]:
+    """The command line with these words, typed in `folder`: exit code, output and errors, those of scripts too.
+
+    It runs in this process, which forks those of the script, but for launch scripts and modules. `path` is where Python
+    looks for modules before those of the tool.
     """
-    environment = {**unmeasured(), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment = {**unmeasured(), "PYTHONPATH": os.pathsep.join(filter(None, [path, str(ROOT)])), "NO_COLOR": "1"}
+    environment["OMP_NUM_THREADS"] = "1"
     processes = warm()
     if processes is None or any(word == "-m" or word.endswith(".sh") for word in words):
         done = subprocess.run(
-            [*measured_alone("transplt.proof"), *words], cwd=folder, env={**os.environ, **environment},
-            capture_output=True, text=True, check=False,
+            [*measured_alone("transplt"), *words], cwd=folder, env={**os.environ, **environment},
+            capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         return done.returncode, done.stdout, done.stderr
     here = os.getcwd()
@@ -139,10 +147,14 @@ def transplt_run(words: Sequence[str], folder: Path) -> tuple[int, str, str]:
         try:
             with (
                 mock.patch.dict(os.environ, environment, clear=True),
+                mock.patch.object(Warm, "__enter__", return_value=processes),
                 contextlib.redirect_stdout(output),
                 contextlib.redirect_stderr(errors),
             ):
-                code: int = run_command.main(list(words), "transplt run", standalone_mode=False, obj=processes)
+                if words[0] == "run":
+                    code: int = run_command.main(list(words[1:]), "transplt run", standalone_mode=False, obj=processes)
+                else:
+                    code = cli.main(list(words), "transplt", standalone_mode=False)
         finally:
             os.chdir(here)
         return code, _all(output), _all(errors)

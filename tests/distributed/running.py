@@ -6,15 +6,18 @@ import contextlib
 import io
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from unittest import mock
 
-from tests.forked import transplt_run
+from tests.forked import transplt_run, warm
 from transplt.faces.cli import main as cli
 
 ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = "run_distributed_npu.sh"
 #: torchrun puts `[default0]:` before what local rank 0 prints.
 _RANK = "[default"
 
@@ -71,5 +74,12 @@ def emulated(folder: Path, *script: str, stubs: str = "") -> list[str]:
 
 
 def launched(folder: Path, nproc: int, *arguments: str, stubs: str = "") -> list[str]:
-    """Run the launch script of `folder` with `nproc` processes."""
-    return emulated(folder, "run_distributed_npu.sh", "--nproc", str(nproc), "--", *arguments, stubs=stubs)
+    """Run the launch script of `folder` with `nproc` processes.
+
+    Where runs are forked, so are the ranks of its program, each of which imports torch otherwise: that launch scripts
+    start them is shown in tests/emulator/test_run.py, and with --full here.
+    """
+    if warm() is None:
+        return emulated(folder, SCRIPT, "--nproc", str(nproc), "--", *arguments, stubs=stubs)
+    (program,) = re.findall(r'^main="\$here"/(.+)$', (folder / SCRIPT).read_text(encoding="utf-8"), re.M)
+    return emulated(folder, "--nproc", str(nproc), *shlex.split(program), *arguments, stubs=stubs)

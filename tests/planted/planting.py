@@ -7,15 +7,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.forked import transplt
 from tests.planted.mistakes import Mistake
-from tests.processes import unmeasured
 from transplt.project import tree
 from transplt.project.options import Options, make_plan
 
@@ -114,16 +112,12 @@ def prove(
     `path` is where Python looks for modules first.
     """
     report = folder / "proof.json"
-    command = [sys.executable, "-m", "transplt", "prove", str(original), str(migrated), "--main", main]
-    command += ["--nproc", nproc, "--timeout", "60", "--report", str(report), *options]
-    environment = {**unmeasured(), "PYTHONPATH": os.pathsep.join(filter(None, [path, str(ROOT)])), "NO_COLOR": "1"}
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
-    output = done.stdout + done.stderr
+    words = ["prove", str(original), str(migrated), "--main", main, "--nproc", nproc, "--timeout", "60"]
+    code, printed, errors = transplt([*words, "--report", str(report), *options], folder, path)
+    output = printed + errors
     if not report.is_file():
-        raise AssertionError(f"exit code {done.returncode} and no report:{os.linesep}{output}")
-    return told(json.loads(report.read_text(encoding="utf-8")), done.returncode, output)
+        raise AssertionError(f"exit code {code} and no report:{os.linesep}{output}")
+    return told(json.loads(report.read_text(encoding="utf-8")), code, output)
 
 
 def told(report: dict[str, Any], code: int, output: str) -> Told:
