@@ -10,9 +10,13 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from transplt.proof.launch.warm import Warm
 
 # Before anything imports it: a pair that fails shows its values.
 pytest.register_assert_rewrite("tests.harness", "tests.support.harness", "tests.golden")
@@ -49,6 +53,19 @@ def _has_compiler() -> bool:
     with contextlib.suppress(UsageError):
         return place.find() is not None
     return False
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Warm]:
+    """Processes that have imported torch, and fork the runs of all tests that ask for them."""
+    from tests import forked
+    from transplt.proof.launch.warm import Warm
+
+    if (processes := forked.warm()) is not None:
+        yield processes
+    else:
+        with Warm() as processes:
+            yield processes
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -37,7 +37,14 @@ def environment(bin_folder: Path) -> dict[str, str]:
     return {**kept, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
 
 
-@pytest.mark.parametrize("document", WITH_COMMANDS, ids=lambda path: path.name)
+#: Pages with most commands; what these do is shown in tests/checking, tests/test_plan_file.py, tests/test_port.py.
+LONG = ("check.md", "porting.md")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [pytest.param(path, id=path.name, marks=[pytest.mark.slow] * (path.name in LONG)) for path in WITH_COMMANDS],
+)
 def test_the_commands_of_a_document_work(document: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "samples" / "image_classifier" / "cuda", tmp_path / "work" / "project")
     commit_all(tmp_path / "work" / "project")

@@ -3,7 +3,6 @@ that nothing names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,12 +27,6 @@ for _ in range(2):
     optimizer.step()
 """
 CHANNELS_LAST = "images = images.to(memory_format=torch.channels_last)"
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    with Warm() as one:
-        yield one
 
 
 def try_it(

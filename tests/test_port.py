@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -218,38 +217,49 @@ def test_all_codes_has_a_decision() -> None:
     assert decision_of("NPU301").name == "collectives"
 
 
+TRAINS = """\
+import torch
+
+torch.manual_seed(int(open('data/seed.txt').read()))
+model = torch.nn.Linear(4, 2).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    loss = model(torch.randn(8, 4).cuda()).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+"""
+
+
 @pytest.mark.torch
 def test_each_commit_is_proven(project: Path) -> None:
-    script = """\
-        import torch
-
-        torch.manual_seed(int(open('data/seed.txt').read()))
-        model = torch.nn.Linear(4, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for _ in range(3):
-            loss = model(torch.randn(8, 4).cuda()).pow(2).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        print(loss.item())
-        """
-    (project / "train.py").write_text(textwrap.dedent(script))
+    (project / "train.py").write_text(TRAINS)
     git(project, "commit", "-qam", "a script that trains")
     (project / "data").mkdir()
     (project / "data" / "seed.txt").write_text("1")  # not committed
     output = port(project, "--prove", "train.py", "--data", "data")
     assert "Compute on the NPU  [equal: 3 steps compared" in output
     assert "equal: 3 steps compared" in git(project, "log", "--format=%B", "npu-port").replace("\n", " ")
+    # Without its data the original does not train: that is asked once.
+    asked = ["port", str(project), "--branch", "stops", "--prove", "train.py"]
+    result = CliRunner().invoke(main, asked, standalone_mode=False)
+    assert result.return_value == 1 and result.output.count("proving: ") == 1
+
+
+@pytest.mark.torch
+@pytest.mark.slow  # what a proof says of each commit is shown above
+def test_a_branch_that_is_there_is_proven_as_a_whole(project: Path) -> None:
+    (project / "train.py").write_text(TRAINS)
+    git(project, "commit", "-qam", "a script that trains")
+    (project / "data").mkdir()
+    (project / "data" / "seed.txt").write_text("1")
     port(project, "--branch", "unproven")
     tip = git(project, "rev-parse", "unproven")
     output = port(project, "--branch", "unproven", "--prove", "train.py", "--data", "data")
     assert "unproven: nothing is left to commit" in output
     assert "the whole branch, against the program before the port: equal: 3 steps compared" in output
     assert git(project, "rev-parse", "unproven") == tip
-    # Without its data the original does not train: that is asked once.
-    asked = ["port", str(project), "--branch", "stops", "--prove", "train.py"]
-    result = CliRunner().invoke(main, asked, standalone_mode=False)
-    assert result.return_value == 1 and result.output.count("proving: ") == 1
 
 
 def test_what_a_partial_clone_lacks_stays(project: Path) -> None:

@@ -7,7 +7,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from scripts import readme_pictures
 from scripts.readme_pictures import PICTURES, PROVE, ROOT, main, pictures, report_picture, terminal_picture
+from tests import forked
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -23,7 +25,8 @@ def test_the_picture_of_the_report_is_of_the_report_of_today() -> None:
 
 
 @pytest.mark.torch
-def test_the_picture_of_the_proof_is_what_prove_prints() -> None:
+def test_the_picture_of_the_proof_is_what_prove_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readme_pictures, "_typed", lambda folder, *words: forked.transplt(words, folder)[1])
     assert pictures(proof=True)["proof.svg"] == (PICTURES / "proof.svg").read_text(encoding="utf-8")
 
 

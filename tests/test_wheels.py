@@ -21,9 +21,9 @@ from transplt.engine.engine import ProjectFacts, index_source, migrate_source
 from transplt.flow.helper_place import NAME
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Libraries that run on an NPU as they are (the larger one in the long checks), and one that is written for CUDA.
+#: Libraries that run on an NPU as they are, and one that is written for CUDA: the larger two in the long checks.
 PORTABLE = ("timm", "open_clip_torch")
-LIBRARIES = (*PORTABLE, "speechbrain")
+LARGE = ("timm", "speechbrain")
 
 pytestmark = [pytest.mark.network, pytest.mark.xdist_group("wheels")]
 
@@ -69,7 +69,7 @@ def outputs() -> dict[str, Path]:
     return {}
 
 
-@pytest.fixture(params=[pytest.param("timm", marks=pytest.mark.slow), *LIBRARIES[1:]])
+@pytest.fixture(params=["open_clip_torch", *(pytest.param(each, marks=pytest.mark.slow) for each in LARGE)])
 def migrated(
     request: pytest.FixtureRequest,
     sources: dict[str, Path],

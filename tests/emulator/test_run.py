@@ -286,16 +286,24 @@ def test_launch_script(transplt_run: Any, tmp_path: Path) -> None:
 
 @pytest.mark.torch
 def test_our_launch_script_takes_all_cards_of_the_emulated_host(transplt_run: Any, tmp_path: Path) -> None:
-    """Without --nproc it counts them by npu-smi; a number or a list that is given counts for more."""
+    """Without --nproc it counts them by npu-smi."""
     (tmp_path / "train.py").write_text(RANKS)
     script = tmp_path / "run_distributed_npu.sh"
     script.write_text(launch_script("train.py"))
     code, report, _ = transplt_run(script, options=["--npus", "2"])
     assert (code, report["verdict"], report["reasons"]) == (0, "runs", [])
     assert sorted(p["rank"] for p in report["processes"] if p["rank"]) == ["0", "1"]
-    for more in (["--nproc", "2"], ["--device-list", "0,1"]):
-        code, report, _ = transplt_run(script, *more, options=["--npus", "4"])
-        assert (code, sorted(p["rank"] for p in report["processes"] if p["rank"])) == (0, ["0", "1"])
+
+
+@pytest.mark.torch
+@pytest.mark.slow  # what the script makes of these options is read off its dry runs in tests/distributed/test_launch.py
+@pytest.mark.parametrize("more", [["--nproc", "2"], ["--device-list", "0,1"]])
+def test_a_number_or_a_list_of_cards_counts_for_more(transplt_run: Any, tmp_path: Path, more: list[str]) -> None:
+    (tmp_path / "train.py").write_text(RANKS)
+    script = tmp_path / "run_distributed_npu.sh"
+    script.write_text(launch_script("train.py"))
+    code, report, _ = transplt_run(script, *more, options=["--npus", "4"])
+    assert (code, sorted(p["rank"] for p in report["processes"] if p["rank"])) == (0, ["0", "1"])
 
 
 @pytest.mark.torch
@@ -338,6 +346,11 @@ def test_spawned_processes_and_loader_workers_report_too(transplt_run: Any, tmp_
     assert sum(p["operator_calls"] > 0 for p in report["processes"]) == 2
     assert len(report["processes"]) >= 5
     assert len(report["migrated_lines"]["executed"]) == 2
+
+
+@pytest.mark.torch
+@pytest.mark.slow  # findings of spawned processes are shown above, their errors in the test of HANGING
+def test_a_finding_stops_a_spawned_process(transplt_run: Any) -> None:
     code, report, _ = transplt_run(SPAWN.replace("FLAG", ""))
     assert (code, report["verdict"]) == (1, "stops") and ("NPU121", 14) in [
         (f["code"], f["line"]) for f in report["findings"]

@@ -197,6 +197,7 @@ def versions(python: str) -> dict[str, str]:
 
 
 @needs_linux
+@pytest.mark.slow  # eight calls of pip; that an environment is made and runs a script is shown with `uv` below
 def test_it_is_made_once_goes_on_and_is_found(command: Command, tmp_path: Path) -> None:
     project, place = tmp_path / "net", place_of(tmp_path / "net")
     write(project, requirements__txt="torch==1.8\nold==1.0\nwants-vision\nflash-attn\nno-such-package\ntorchvision\n")

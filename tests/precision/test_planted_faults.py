@@ -33,12 +33,6 @@ def test_forty_faults_in_four_kinds_of_programs_and_with_ranks() -> None:
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    with Warm() as processes:
-        yield processes
-
-
-@pytest.fixture(scope="module")
 def benches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("benches")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,12 +50,6 @@ def test_forty_faults_on_five_programs() -> None:
     for pair in _BOTH:
         for swaps in (pair.swaps, pair.bench):
             compile(program(f"trained/{pair.kind}", "npu", swaps), pair.name, "exec")
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    with Warm() as processes:
-        yield processes
 
 
 @pytest.fixture(scope="module")

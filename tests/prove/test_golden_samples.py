@@ -6,7 +6,6 @@ All of them with the same two processes that have imported torch (`proof/launch/
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -42,12 +41,6 @@ APEX_ITSELF = ("amp_apex/flat", "amp_apex/project")
 
 #: The original imports an extension that is not compiled here.
 COMPILED = ("adaptors/points",)
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    with Warm() as processes:
-        yield processes
 
 
 def proven(sample: str, warm: Warm | None) -> Proof:
