@@ -8,6 +8,7 @@ torch is installed.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import math
@@ -67,28 +68,33 @@ def elements(record: Record, tensor: Tensor) -> Array | None:
     return read_array(path) if os.path.lexists(path) else None
 
 
-def read_array(path: str) -> Array:
-    """The array in a .npy or .pt file. UnusableDump as `elements`."""
-    np = numpy_or_sentence()
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[tuple[Any, int]]:
+    """A file of numbers and its size. UnusableDump for one that is too large, and for what goes wrong in reading it."""
     try:
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size > ELEMENTS.size:
                 raise UnusableDump(f"{shown(path)}: {ELEMENTS}")
-            start = file.read(8)
-            file.seek(0)
-            if start.startswith(b"\x93NUMPY"):
-                return _npy(np, file, size)
-            if start.startswith(b"PK"):
-                found = _pt(np, file, path)
-                return _by_torch(path) if found is None else found
-            return _by_torch(path)
+            yield file, size
     except OSError as error:
         raise UnusableDump(f"cannot read {shown(path)}: {reason(error)}") from error
     except UnusableDump:
         raise
     except Exception as error:  # what numpy, tokenize, zipfile and zlib raise of bytes that mean harm has no end
         raise UnusableDump(f"{shown(path)}: is damaged or truncated ({shown(str(error))})") from error
+
+
+def read_array(path: str) -> Array:
+    """The array in a .npy or .pt file. UnusableDump as `elements`."""
+    np = numpy_or_sentence()
+    with _opened(path) as (file, size):
+        start = file.read(8)
+        file.seek(0)
+        if start.startswith(b"\x93NUMPY"):
+            return _npy(np, file, size)
+        found = _pt(np, file, path) if start.startswith(b"PK") else None
+        return _by_torch(path) if found is None else found
 
 
 def _npy(np: Any, file: Any, size: int) -> Array:
@@ -266,29 +272,19 @@ WEIGHTS = (".safetensors", ".npz", ".pt", ".pth", ".bin", ".ckpt")
 def read_weights(path: str, only: str | None = None) -> Iterator[tuple[str, Array]]:
     """(name, array) of every weight in a file, or of the one that is called `only`. UnusableDump as `read_array`."""
     np = numpy_or_sentence()
-    try:
-        with open_regular(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > ELEMENTS.size:
-                raise UnusableDump(f"{shown(path)}: {ELEMENTS}")
-            if path.endswith(".safetensors"):
-                yield from _safetensors(np, file.read(), only)
-            elif path.endswith(".npz"):
-                with zipfile.ZipFile(file) as archive:
-                    for info in archive.infolist():
-                        name = info.filename.removesuffix(".npy")
-                        if info.file_size > ELEMENTS.size:
-                            raise ValueError(str(ELEMENTS))
-                        if only in (None, name):
-                            yield name, _npy(np, io.BytesIO(archive.read(info)), info.file_size)
-            else:
-                yield from _state_dict(path, only)
-    except OSError as error:
-        raise UnusableDump(f"cannot read {shown(path)}: {reason(error)}") from error
-    except UnusableDump:
-        raise
-    except Exception as error:  # as above
-        raise UnusableDump(f"{shown(path)}: is damaged or truncated ({shown(str(error))})") from error
+    with _opened(path) as (file, _):
+        if path.endswith(".safetensors"):
+            yield from _safetensors(np, file.read(), only)
+        elif path.endswith(".npz"):
+            with zipfile.ZipFile(file) as archive:
+                for info in archive.infolist():
+                    name = info.filename.removesuffix(".npy")
+                    if info.file_size > ELEMENTS.size:
+                        raise ValueError(str(ELEMENTS))
+                    if only in (None, name):
+                        yield name, _npy(np, io.BytesIO(archive.read(info)), info.file_size)
+        else:
+            yield from _state_dict(path, only)
 
 
 def _safetensors(np: Any, data: bytes, only: str | None) -> Iterator[tuple[str, Array]]:

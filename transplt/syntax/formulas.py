@@ -101,7 +101,7 @@ class Reading:
                     yield from self._each(term[1:], operands, found)
                     if head in ("*", "+"):
                         yield from self._each(term[1:], operands[::-1], found)
-        elif isinstance(node, ast.expr) and self.known is None and self.guards.get(term, _anything)(node):
+        elif isinstance(node, ast.expr) and self.known is None and (term not in self.guards or self.guards[term](node)):
             yield from _joined(found, {term: node})
 
     def _each(self, terms: Sequence[Term], nodes: Sequence[_Node], found: Found) -> Iterator[Found]:
@@ -148,10 +148,6 @@ def called(call: ast.Call, qualified: Callable[[ast.expr], str | None]) -> tuple
     if full.startswith("torch.") and call.args:
         return full.rpartition(".")[2], call.args
     return (call.func.attr, [call.func.value, *call.args]) if isinstance(call.func, ast.Attribute) else ("", [])
-
-
-def _anything(node: ast.expr) -> bool:
-    return True
 
 
 def _joined(found: Found, more: Found) -> Iterator[Found]:

@@ -72,7 +72,7 @@ def write_asked_for(
         raise UsageError(f"{shown(path)} is the input; name another file for what is written")
     try:
         if not at.exists():
-            _write_new(at, data)
+            _put(at, data, _as_usual)
         elif at.is_file():
             try:
                 replace_file(at, data)
@@ -86,20 +86,11 @@ def write_asked_for(
         raise CannotFinish(f"cannot write {shown(path)}: {reason(error)}") from error
 
 
-def _write_new(path: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{hidden(path)}.", suffix=_SUFFIX, dir=path.parent)
-    try:
-        with open(handle, "wb") as file:
-            lock(handle, wait=True)
-            file.write(data)
-        usual = os.umask(0)
-        os.umask(usual)
-        os.chmod(name, 0o666 & ~usual)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
+def _as_usual(name: str) -> None:
+    """Gives a file the permission bits that a new one has."""
+    usual = os.umask(0)
+    os.umask(usual)
+    os.chmod(name, 0o666 & ~usual)
 
 
 def remove_unfinished(paths: Iterable[Path]) -> Iterator[str]:
