@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import transplt
+from tests.forked import transplt_run
 from transplt.base.disk.manifest import edited_since, read_manifest
 from transplt.edits.helper_file import helper_text, is_helper
 from transplt.faces.cli.main import main
@@ -340,12 +341,8 @@ def test_what_is_written_runs(project: Path, tmp_path: Path) -> None:
         "print(net(torch.ones(4, 3).cuda()).shape, type(net).__name__, [*net.state_dict()])\n"
     )
     out = migrated(project, tmp_path / "out")
-    command = [sys.executable, "-m", "transplt", "run", "train.py"]
-    root = Path(transplt.__file__).parent.parent
-    done = subprocess.run(
-        command, cwd=out, env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True, text=True, check=False
-    )
-    assert "torch.Size([4, 2]) OneCardDataParallel ['module.weight', 'module.bias']" in done.stdout, done.stderr
+    _, printed, errors = transplt_run(["train.py"], out)
+    assert "torch.Size([4, 2]) OneCardDataParallel ['module.weight', 'module.bias']" in printed, errors
 
 
 def test_everybody_finds_it(tmp_path: Path) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.forked import transplt_run
 from transplt.base.disk.manifest import edited_since, read_manifest
 from transplt.base.render.proofs import Seen, proofs
 from transplt.proof import run_section
@@ -142,7 +142,6 @@ def test_a_folder_without_a_page(tmp_path: Path) -> None:
 
 @pytest.mark.torch
 def test_transplt_run_adds_itself(migrated: Path) -> None:
-    command = [sys.executable, "-m", "transplt", "run", "--report", str(migrated.parent / "run.json"), "train.py"]
-    here = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
-    subprocess.run(command, check=True, cwd=migrated, capture_output=True, env=here)
+    code, _, errors = transplt_run(["--report", str(migrated.parent / "run.json"), "train.py"], migrated)
+    assert code == 0, errors
     assert "Verdict: <strong>runs</strong>: finished without errors" in page(migrated)

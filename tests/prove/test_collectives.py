@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.forked import torch_npu
+from tests.forked import torch_npu, warm
 from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.launch.runner import ScriptRun, start
 from transplt.proof.prove.collectives import CollectiveFault, collective_faults, standings
@@ -419,7 +419,7 @@ def ran(folder: Path, body: str, *, nproc: int = 2) -> tuple[ScriptRun, list[Col
     script = folder / "train.py"
     script.write_text(BEGIN + body, encoding="utf-8")
     options = RunOptions(str(script), (), sys.executable, nproc=nproc, trace=Trace(), timeout=300)
-    run = start(replace(options, torch_npu=torch_npu()), capture=True, echo=False)
+    run = start(replace(options, torch_npu=torch_npu()), capture=True, echo=False, warm=warm())
     return run, collective_faults(run.traces, folder, hung=run.hung)
 
 

@@ -9,13 +9,12 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.planted.planting import ROOT, prove
-from tests.processes import unmeasured
+from tests.forked import transplt
+from tests.planted.planting import prove
 from transplt.base.disk.git_command import commit_of
 from transplt.proof.prove.command import prove_command
 from transplt.proof.prove.projects import find_project
@@ -180,10 +179,7 @@ def test_the_command_of_the_page_makes_the_proof_again(tmp_path: Path) -> None:
     command = html.unescape(shown[0])
     assert command == record["command"]
     assert sealed({name: value for name, value in record.items() if name != "sha256"}) == record
-    again = subprocess.run(
-        [sys.executable, "-m", *shlex.split(command)], cwd=record["folder"], capture_output=True, text=True,
-        env={**unmeasured(), "PYTHONPATH": str(ROOT)}, stdin=subprocess.DEVNULL, check=False,
-    )  # fmt: skip
-    assert again.returncode == first.code, again.stderr
-    assert again.stdout.splitlines()[0] == f"transplt prove: {first.verdict}: {first.sentence}"
+    code, again, errors = transplt(shlex.split(command)[1:], Path(record["folder"]))
+    assert code == first.code, errors
+    assert again.splitlines()[0] == f"transplt prove: {first.verdict}: {first.sentence}"
     assert os.path.samefile(record["folder"], tmp_path) and record["settings"]["seed"] == 7
