@@ -129,12 +129,12 @@ def transplt_run(words: Sequence[str], folder: Path) -> tuple[int, str, str]:
 def transplt(words: Sequence[str], folder: Path, path: str = "") -> tuple[int, str, str]:
     """The command line with these words, typed in `folder`: exit code, output and errors, those of scripts too.
 
-    It runs in this process, which forks those of the script, but for launch scripts and modules. `path` is where Python
-    looks for modules before those of the tool.
+    It runs in this process, which forks those of the script, but for launch scripts and modules, and where a test has a
+    cache of its own, for which no other test could use what forks. `path` is where Python looks for modules first.
     """
     environment = {**unmeasured(), "PYTHONPATH": os.pathsep.join(filter(None, [path, str(ROOT)])), "NO_COLOR": "1"}
     environment["OMP_NUM_THREADS"] = "1"
-    processes = warm()
+    processes = warm() if cache_folder() / "torch_npu" == _WHEELS else None
     if processes is None or any(word == "-m" or word.endswith(".sh") for word in words):
         done = subprocess.run(
             [*measured_alone("transplt"), *words], cwd=folder, env={**os.environ, **environment},

@@ -25,6 +25,7 @@ def test_the_picture_of_the_report_is_of_the_report_of_today() -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.slow  # its words are those of tests/prove/test_text.py, that it is equal of test_golden_samples.py there
 def test_the_picture_of_the_proof_is_what_prove_prints(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readme_pictures, "_typed", lambda folder, *words: forked.transplt(words, folder)[1])
     assert pictures(proof=True)["proof.svg"] == (PICTURES / "proof.svg").read_text(encoding="utf-8")
