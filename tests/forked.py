@@ -130,11 +130,11 @@ def transplt(words: Sequence[str], folder: Path, path: str = "") -> tuple[int, s
     """The command line with these words, typed in `folder`: exit code, output and errors, those of scripts too.
 
     It runs in this process, which forks those of the script, but for launch scripts and modules, and where a test has a
-    cache of its own, for which no other test could use what forks. `path` is where Python looks for modules first.
+    cache or a `path` of its own, where Python looks for modules first: no other test could use what forks for these.
     """
     environment = {**unmeasured(), "PYTHONPATH": os.pathsep.join(filter(None, [path, str(ROOT)])), "NO_COLOR": "1"}
     environment["OMP_NUM_THREADS"] = "1"
-    processes = warm() if cache_folder() / "torch_npu" == _WHEELS else None
+    processes = warm() if cache_folder() / "torch_npu" == _WHEELS and not path else None
     if processes is None or any(word == "-m" or word.endswith(".sh") for word in words):
         done = subprocess.run(
             [*measured_alone("transplt"), *words], cwd=folder, env={**os.environ, **environment},
