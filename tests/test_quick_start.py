@@ -9,12 +9,13 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from scripts.regen_samples import ROOT, SAMPLES
-from tests.forked import transplt
+from tests.processes import measured_alone
 
 CHECKOUT = os.environ.get("TRANSPLT_EXAMPLES", "")
 
@@ -38,11 +39,14 @@ def test_both_languages_have_the_same_commands_and_outputs() -> None:
 
 def typed(folder: Path, command: str, code: int = 0) -> str:
     """What a command prints that is typed in a folder."""
-    program, *words = shlex.split(command)
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    program, *arguments = shlex.split(command)
     assert program == "transplt"
-    returned, output, errors = transplt(words, folder)
-    assert returned == code, (command, output + errors)
-    return output + errors
+    done = subprocess.run(
+        [*measured_alone("transplt"), *arguments], cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, (command, done.stdout + done.stderr)
+    return done.stdout + done.stderr
 
 
 def type_all(folder: Path) -> list[str]:
@@ -65,6 +69,7 @@ def test_what_the_page_quotes_of_the_first_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.slow  # its migration is shown above, its proof in tests/prove/test_golden_samples.py
 def test_every_command_on_a_sample_of_the_same_shape(tmp_path: Path) -> None:
     (tmp_path / "examples").mkdir()
     shutil.copytree(SAMPLES / "quick_start" / "cuda", tmp_path / "examples" / "imagenet")
@@ -73,7 +78,7 @@ def test_every_command_on_a_sample_of_the_same_shape(tmp_path: Path) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.slow  # that the migrated sample trains as its original is proven in tests/prove/test_golden_samples.py
+@pytest.mark.slow  # that it trains as its original is proven in tests/prove/test_golden_samples.py
 def test_the_branches_of_the_sample_that_the_page_does_not_reach(tmp_path: Path) -> None:
     """A part under DataParallel; a card that is named; what is resumed and only evaluated."""
     run = f"transplt run --npus 1 {SAMPLES / 'quick_start' / 'expected' / 'main.py'} --samples 32"
