@@ -55,11 +55,13 @@ _SCRIPT = marked("starts the program of {name} on NPUs; the file is now part of 
 #: The comment above bounds, in a list of lines.
 _BOUNDS = "# Without these, what is listed above cannot be imported"
 _RAISED = marked("{twin} requires newer ones: test the project with them")
-_TOO_OLD = "too old for torch-npu and its Pythons"
+_TOO_OLD, _TOO_WIDE = "too old for torch-npu and its Pythons", "also those that torch-npu has no wheel for"
 #: The comment above a list in which more than those that are too old became floors.
 _FLOORS = "# Exact versions are floors here: some of them are too old for torch-npu and its Pythons"
 #: One version, as pip has it and as conda does, of which it may name the build.
 _EXACT = re.compile(r"==?[ \t]*(\d[\d.]*(?:post\d+)?)(?:=\w+|\.\*)?")
+#: A Python that no newer one takes the place of.
+_BOUNDED = re.compile(r"<|^={1,2}[ \t]*3\.\d")
 #: What requests drags in, and nobody asks for by name.
 _DRAGGED_IN = frozenset({"certifi", "idna"})
 #: The channel of conda's builds of torch among those of a list, and the packages that are there alone.
@@ -234,7 +236,7 @@ def _is_settled(finding: Finding, raised: Collection[str]) -> bool:
 
 def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, set[str]]:
     """The text of a twin, and what has another release in it: on top of the list itself where nothing has to go from
-    it, else the list as the style npu has it, in which what pip cannot install without CUDA becomes a comment.
+    it, else the list as the style npu has it, without what pip cannot install where there is no CUDA.
     """
     text, plain = result.data.decode(), name.endswith(".txt")
     newline = newline_of(text)
@@ -290,8 +292,8 @@ def _raised(text: str, name: str, releases: Releases) -> tuple[str, set[str]]:
         floor = floor or (beside(package) if beside else "")
         new[each.clauses] = (each.name, floor and f">={floor}{below(package, names)}", _TOO_OLD)
     for versions, start, end in pythons_asked_for(text, name.lower()):
-        if not fits(versions, releases.pythons):
-            new[start, end] = ("python", f"={releases.pythons[0]}", _TOO_OLD)
+        if not (fit := fits(versions, releases.pythons)) or not _BOUNDED.search(versions):
+            new[start, end] = ("python", f"={releases.pythons[0]}", _TOO_WIDE if fit else _TOO_OLD)
             # which conda's builds of an old pip are not for
             new |= {each.clauses: (each.name, "", _TOO_OLD) for each in listed if each.name == "pip" and each.versions}
     for each in _floors(listed, {package for package, _, _ in new.values()}):
@@ -301,16 +303,14 @@ def _raised(text: str, name: str, releases: Releases) -> tuple[str, set[str]]:
 
 def _replaced(text: str, new: dict[tuple[int, int], tuple[str, str, str]]) -> str:
     """A list with other versions at some places (package, versions, reason), each reason in a comment above."""
-    newline = newline_of(text)
+    newline, whole = newline_of(text), "" in {reason for _, _, reason in new.values()}  # one comment says it for all
     for (start, end), (package, versions, reason) in sorted(new.items(), reverse=True):
         at = _BEGINS.match(text, line_of(text, start)[0])
         assert at is not None
-        why = f"# was {package}{text[start:end].strip()}, {reason}{newline}{at[0]}" if reason else ""
+        why = "" if whole or package == "pip" else f"# was {package}{text[start:end].strip()}, {reason}{newline}{at[0]}"
         rest = _REMARK.sub("", text[end:]) if reason else text[end:]
         text = f"{text[: at.end()]}{why}{text[at.end() : start]}{versions}{rest}"
-    if "" in {reason for _, _, reason in new.values()}:
-        text = f"{_FLOORS}{newline}{text}"
-    return text
+    return f"{_FLOORS}{newline}{text}" if whole else text
 
 
 def _floors(listed: Sequence[Requirement], raised: Collection[str]) -> list[Requirement]:
@@ -335,13 +335,14 @@ def _on_top(name: str, result: FileResult, releases: Releases, names: Collection
 
 
 def _pinned(text: str, name: str, torch: str, left_out: Collection[str]) -> str:
-    """A list that asks for the one torch that its torch-npu is for, where it allowed others too, and in which the lines
-    of some packages are comments.
+    """A list that asks for the one torch that its torch-npu is for, where it allowed others too, without the lines of
+    some packages.
     """
     for each in reversed(requirements_of(text, name, FileKind.REQUIREMENTS)):
         of_cuda = normalised(each.name) in left_out or each.name.startswith("nvidia-")
-        if of_cuda and (at := _BEGINS.match(text, line_of(text, each.start)[0])) is not None:
-            text = f"{text[: at.end()]}# not from pip on NPUs: {text[at.end() :]}"
+        if of_cuda:
+            start, end = line_of(text, each.start)
+            text = text[:start] + text[end:].removeprefix("\r").removeprefix("\n")
         elif normalised(each.name) in TORCH and not each.address and each.versions != f"=={torch}":
             gap = " " if text[each.clauses[0] : each.clauses[1]].endswith(" ") else ""
             text = f"{text[: each.clauses[0]]}=={torch}{gap}{text[each.clauses[1] :]}"
