@@ -1,7 +1,7 @@
 """Tables of NVIDIA product names that give what a card can do: an NPU is in none of them.
 
-`{"A100": 312e12}[torch.cuda.get_device_name()]` raises on an NPU, and a default makes the utilisation that is printed
-wrong.
+`{"A100": 312e12}[torch.cuda.get_device_name()]` raises on an NPU; elsewhere the utilisation that is printed is wrong, or
+left out.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.callees import PROSE_CALLS
-from transplt.syntax.nodes import by_place, inner_nodes, last_name, string_of
-from transplt.syntax.scan import parent
+from transplt.syntax.nodes import by_place, inner_nodes, last_name, plain_name, string_of
+from transplt.syntax.scan import chain, parent
 
 _PRODUCTS = tuple(
     name.encode() for name in ("A100 H100 H200 V100 B200 P100 A6000 L40 RTX Tesla a100 h100 v100 \"T4\" 'T4'").split()
@@ -55,6 +55,7 @@ def tables_of_products(work: Work, tree: ast.Module) -> Finds:
                 "the speed of a card is looked up by the name of an NVIDIA product",
                 help="add the NPU under the name that torch.npu.get_device_name() returns, with its published figures",
                 effort=Effort.LOW,
+                blocks="later" if _raises(work, found) else "",
             )
 
 
@@ -65,6 +66,15 @@ def _in_table(work: Work, node: ast.Dict) -> ast.expr | None:
     if any(_ASCEND.search(string_of(key) or "") for key in node.keys):
         return None  # it has the NPU
     return node if _has_figures(work, node, [node]) else None
+
+
+def _raises(work: Work, table: ast.expr) -> bool:
+    """True for a table that is asked for a name whether it has that or not."""
+    above = parent(table)
+    name = plain_name(above.targets[0]) if isinstance(above, ast.Assign) else ""
+    uses = work.scan.names.get(name, ()) if name else (table,)
+    asked = [each for each in uses if isinstance(at := parent(each), ast.Subscript) and at.value is each]
+    return not all(any(isinstance(each, (ast.If, ast.IfExp, ast.Try)) for each in chain(use)) for use in asked)
 
 
 def _in_chain(work: Work, node: ast.If) -> ast.expr | None:
