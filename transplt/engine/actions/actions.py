@@ -304,7 +304,7 @@ def _by_hand(draft: _Draft) -> str:
     if draft.group.how:
         return draft.group.how
     helps = [(finding.code == draft.group.kind, finding.help) for finding, _ in draft.findings if finding.help]
-    named = draft.group.kind in _LEADING and any(own for own, _ in helps)  # then what goes with it
+    named = draft.group.kind in (_LEADING | PACKAGES) and any(own for own, _ in helps)  # then what goes with it
     counts = Counter(text for own, text in helps if own or not named)
     if counts:
         help_, _ = min(counts.items(), key=lambda item: (-item[1], item[0]))
