@@ -97,7 +97,7 @@ def test_the_module_comes_first_and_each_theme_is_a_commit(project: Path) -> Non
     port(project)
     assert subjects(project) == [
         "Choose the accelerator in pkg/device.py",
-        "Take the device from the accelerator module",
+        "Take the device from the accelerator in use",
         "Make calls of torch.cuda device-agnostic",
         "Make mixed precision device-agnostic",
         "Load checkpoints onto the chosen device",
@@ -312,7 +312,7 @@ def test_what_people_change_in_the_module_stays(project: Path, old: str, new: st
     tip, text = go_on(project, pkg__more=MORE)
     assert subjects(project, tip) == [
         "Add to pkg/device.py what is called now",
-        "Take the device from the accelerator module",
+        "Take the device from the accelerator in use",
         "Make calls of torch.cuda device-agnostic",
         "Make mixed precision device-agnostic",
     ]
@@ -470,7 +470,7 @@ def test_an_import_goes_with_what_uses_it(project: Path, before: str, after: str
     assert git(project, "show", "--format=", "--name-only", "npu-port").split() == ["requirements-npu.txt"]
 
 
-_RUNTIME, _DEVICE = "Make calls of torch.cuda device-agnostic", "Take the device from the accelerator module"
+_RUNTIME, _DEVICE = "Make calls of torch.cuda device-agnostic", "Take the device from the accelerator in use"
 _BACKEND = "Choose the communication backend by accelerator"
 
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
+from transplt.base.finding import Level
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.edits.edit import Edit, Extent
 from transplt.edits.groups import GROUPS
@@ -32,6 +34,7 @@ from transplt.fixers.codemods.data_parallel import REPLICAS, cuda_alone, for_cud
 from transplt.fixers.codemods.grad_scalers import is_type
 from transplt.fixers.codemods.rename import needed_import
 from transplt.flow.chooser_place import npu_chooser
+from transplt.flow.stopped import STOPS, stop_of
 from transplt.rules.packages import is_bound
 from transplt.rules.since import may_be_older, only_newer
 from transplt.rules.versions import oldest_held, version_key
@@ -98,6 +101,8 @@ def adapt(work: Work) -> None:
         else:
             for each in new:
                 work.add(each)
+    if forms.stops:
+        work.notes = [replace(note, details=(*note.details, (STOPS, forms.stops))) for note in work.notes]
 
 
 class _Forms(Form):
@@ -110,6 +115,7 @@ class _Forms(Form):
         self.planned = {id(edit.node) for edit in planned}
         self.themes = {id(edit.node) for edit in planned if edit.group in _THEMES}
         self.theirs = npu_chooser(work.project, work.scan.path)
+        self.stops = stop_of(work.project, work.scan.path, work.settings)
         self.is_data = is_configuration(work.scan.tree)
         self.oldest = oldest_held(work.settings)
         asked = dict(work.settings.pins).get("torch") or f">={work.settings.oldest_torch}"
@@ -127,6 +133,10 @@ class _Forms(Form):
             return [edit]
         if self.work.once(Ignores).reason(edit.code, node.lineno, node.end_lineno or node.lineno):
             raise Stays("a comment, or the settings, say so")
+        if self.stops:
+            message = f"stays as it is: on an NPU its programs {self.stops}"
+            self.work.add(self.work.note(node, edit.code, message, level=Level.INFO))
+            return []
         if self.theirs:
             raise Stays(f"{self.theirs} chooses the device of the project, for NPUs too", "take the device from there")
         if self.is_data:

@@ -33,7 +33,7 @@ from transplt.syntax.nodes import (
 )  # fmt: skip
 from transplt.syntax.scan import FUNCTIONS, ancestor, parent, statement
 
-_BETWEEN = f"\n{MARK}\n".encode()
+_BETWEEN = re.compile(rb"\r?\n%s\r?\n" % MARK.encode())
 #: Why words of CUDA stay where the NPU's stand beside them.
 BOTH = "both"
 #: What an answer goes into as it is, whatever expression gives it.
@@ -89,7 +89,7 @@ class Form:
         """The lines of cells of a notebook that import torch once more, read nothing of other cells, and define nothing
         that those read."""
         found, line, seen = [], 1, False
-        texts = self.work.source.utf8.split(_BETWEEN) if self.work.scan.path.endswith(".ipynb") else ()
+        texts = _BETWEEN.split(self.work.source.utf8) if self.work.scan.path.endswith(".ipynb") else ()
         scans = [File.of("cell.py", text).scan for text in texts]
         asked = {name for scan in scans for name in scan.names if not scan.binds(name)}
         handed = [name for name in asked if sum(scan.binds(name) for scan in scans) == 1]
@@ -99,7 +99,7 @@ class Form:
             if seen and whole and scan.binds("torch") and not any(scan.binds(name) for name in handed):
                 found.append(range(line, line + lines + 1))
             seen = seen or scan.binds("torch")
-            line += lines + _BETWEEN.count(b"\n")
+            line += lines + 2  # of the mark
         return found
 
     def edit(self, edit: Edit, node: ast.expr | ast.stmt, code: str, old: str, new: str, change: New) -> Edit:
@@ -270,7 +270,9 @@ class Form:
         whole = statement(node)
         match above, whole:
             case ast.Subscript(ctx=ast.Store()), ast.Assign(targets=[target]) if target is above:
-                if found[1].encode() in self.work.source.utf8:  # somebody has seen to it
+                there, ends = self.work.source.utf8, self.work.project.aside
+                stops = (each.encode() in there for each in (*ends.trainers, *ends.failing))  # what it starts
+                if found[1].encode() in there or any(stops):  # somebody has seen to it
                     self.work.add(self.work.keep(node, BOTH))
                     return []
                 text, place = self.work.text(whole), self.work.text(target)

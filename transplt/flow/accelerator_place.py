@@ -29,7 +29,8 @@ from transplt.flow.import_layout import (
     starts_leading_to,
     takes_from_its_package,
 )
-from transplt.syntax.modules import outermost_package
+from transplt.flow.stopped import stop_of
+from transplt.syntax.modules import outermost_package, packages_of
 
 #: How it is called, the first that is free (import_text.py looks for the first two in every `__init__`).
 NAMES = ("device", "accelerator", "accelerator_device", "accelerator_1", "accelerator_2")
@@ -51,7 +52,7 @@ def module_place(
     """
     if settings.style != "portable":
         return place_of(project, path, starts=starts, entry=settings.entry)
-    if npu_chooser(project, path):
+    if npu_chooser(project, path) or stop_of(project, path, settings):
         return HelperPlace((), "", None)
     if path.endswith(NOTEBOOK):
         place = _of_a_notebook(project, path, settings)
@@ -62,7 +63,10 @@ def module_place(
         # What a loader reads finds the module as the files beside it do.
         is_read = not starts and _as_beside(project, project.once(layout_of), path, settings.entry) is not None
         place = place if is_read else _first(project, path, settings, place)
-    return None if place is not None and _is_of_a_release(project, path, place) else place
+    if place is None or _is_of_a_release(project, path, place):
+        return None
+    above = (in_folder(each, INIT, "") for one in place.paths for each in packages_of(one, project.placing))
+    return None if any(stop_of(project, each, settings) for each in above) else place
 
 
 def _is_of_a_release(project: ProjectFacts, path: str, place: HelperPlace) -> bool:
@@ -250,7 +254,7 @@ def _first(project: ProjectFacts, path: str, settings: Settings, place: HelperPl
 def _with_their_own(project: ProjectFacts) -> dict[str, str]:
     """A script, outside of packages, that speaks of CUDA and has its module beside it, by its folder."""
     layout, placing = project.once(layout_of), project.placing
-    speaking = [path for path, facts in placing.items() if facts.speaks and not outermost_package(path, placing)]
+    speaking = [path for path in layout.edges if placing[path].speaks and not outermost_package(path, placing)]
     alone = project.once(_on_their_own)
     started = [path for path in speaking if is_started(project, layout, path) and path not in alone]
     places = [(posixpath.dirname(path), path, place_of(project, path, starts=True)) for path in started]

@@ -60,7 +60,7 @@ def own_place(project: ProjectFacts, path: str, settings: Settings) -> HelperPla
         return None
     layout = project.once(layout_of)
     together = layout.parts.get(path, [path])
-    found = [each for each in together if project.placing[each].own is not None]
+    found = [each for each in together if project.placing[each].own is not None and each not in project.aside.failing]
     if len(found) != 1 or any(each in layout.ours for each in together):
         return None
     place = project.once(_found_by_all, found[0])

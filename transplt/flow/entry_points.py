@@ -60,6 +60,8 @@ class Aside:
     whole: frozenset[str] = frozenset()  # what others import to take names from it later
     asked: Mapping[str, str] = field(default_factory=dict)  # by name: the option that all who import it ask first
     tabled: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by path too: what is chosen from a table
+    failing: Mapping[str, str] = field(default_factory=dict)  # by path: what its programs do where no CUDA is, in words
+    trainers: Mapping[str, str] = field(default_factory=dict)  # by path: so where it trains through what takes no NPU
 
     def used(self, path: str, name: str) -> str | None:
         """The option without which no other file uses a name of a file; empty where none does, None where one may."""
@@ -236,11 +238,17 @@ def aside_of(
         every.update({path: every[path]._replace(trains=False) for path in copied})
         trains -= copied
     tree = _Tree(every, path_of)
-    other = _untorched(tree)
+    other, failing = _untorched(tree), _failing(tree)
+    through = {path: entry.trainer for path, entry in every.items() if entry.trainer}
+    trainers = {path: f"train through {name}, which takes no NPU" for path, name in through.items()}
     if not trains:
         late = _late(meant, set(), meant, tree)
         whole = frozenset(tree.whole)
-        return Aside(frozenset(), frozenset(), *late, untorched=other, taken=tree.names_taken(), whole=whole)
+        names = tree.names_taken()
+        return Aside(
+            *(frozenset[str](), frozenset[str](), *late), untorched=other, taken=names, whole=whole, failing=failing,
+            trainers=trainers,
+        )  # fmt: skip
     foreign = _foreign(trains, tree, started)
     own = {path for path in meant if not _below(path, foreign)}
     leading = _leading_to(trains & own, own, tree.leads)
@@ -264,7 +272,7 @@ def aside_of(
     names, chosen = tree.names_taken(), _chosen(reached, tree) | words
     return Aside(
         python, folders, called, branched, guarded, others, unnamed, other, foreign, inside, names, True, chosen,
-        frozenset(tree.whole), tabled=_from_tables(tree),
+        frozenset(tree.whole), tabled=_from_tables(tree), failing=failing, trainers=trainers,
     )  # fmt: skip
 
 
@@ -282,6 +290,27 @@ def _from_tables(tree: _Tree) -> dict[tuple[str, str], str]:
             usual = {text for _, other, text in entry.tabled if other == asked and default.startswith(f"{text}_")}
             if option is not None and usual and key not in usual and importers[owner] == 1:
                 found[owner, name.rpartition(".")[2]] = f"{option.words} {key}".replace("= ", "=", 1)
+    return found
+
+
+def _failing(tree: _Tree) -> dict[str, str]:
+    """By path: the import that stops a file as it is loaded where there is no CUDA, its own or one of what it imports,
+    the packages around it included; not those of a script that nobody imports as a part of them.
+    """
+    found: dict[str, str] = {}
+    above: dict[str, list[str]] = {}
+    for path, entry in tree.entries.items():
+        names = (each for each in entry.imports if fails_to_load(each) and not tree._imported(each, path))
+        if name := next(names, ""):
+            found[path] = f"stop at import {name.partition('.')[0]} ({path})"
+        inside = path in tree.imported or not entry.starts
+        for target in (*tree.at_once[path], *(_packages_above(path) if inside else ())):
+            above.setdefault(target, []).append(path)
+    pending = [*found]
+    for path in pending:
+        new = [each for each in above.get(path, ()) if each not in found]
+        found.update(dict.fromkeys(new, found[path]))
+        pending += new
     return found
 
 

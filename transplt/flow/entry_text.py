@@ -78,6 +78,12 @@ _ACTS = re.compile(
 _STARTS = Texts(b"__main__", b"parse_args(")
 _TRAINS = Texts(b"Trainer(", b".fit(", b"deepspeed.initialize(", b"manual_backward(")
 _INFERS = Texts(b"no_grad(", b"inference_mode(", b".eval()")
+#: What makes a trainer of a library that takes CUDA or the CPU, by the roots of its packages: the NPU it never takes.
+_WITHOUT_NPUS = (
+    (frozenset({"lightning", "pytorch_lightning", "lightning_fabric"}), "Lightning",
+     re.compile(rb"\b(?:Trainer|Fabric|LightningCLI)(?:\.from_argparse_args)?\(")),
+    (frozenset({"audiotools"}), "audiotools", re.compile(rb"\bml\.Accelerator\b")),
+)  # fmt: skip
 #: A call that trains, or may, by its name.
 _MAY_TRAIN = re.compile(rb"(?i:train|fit|launch|learn|finetune)\w*\(")
 _GOES_BACK = Texts(b".backward(")
@@ -129,7 +135,8 @@ class Entry(NamedTuple):
     it imports with another torch; `selected`: where a function is given a text, `(name, function, parameter=text)`;
     `given`: the texts that functions which build something are given first, `?` for what is not in sight; `asked`: what
     it uses of what it imports where an option is set; `loads_by_name`: it is no registry alone that loads modules.
-    `tabled`: what a table of it takes from another file: `(name, option that is the key, its text)`.
+    `tabled`: what a table of it takes from another file: `(name, option that is the key, its text)`. `trainer`: the
+    library without NPUs through which it trains, where it is written to be started.
     """
 
     imports: tuple[str, ...] = ()
@@ -153,6 +160,7 @@ class Entry(NamedTuple):
     asked: Asked = ()
     loads_by_name: bool = False
     tabled: tuple[tuple[str, str, str], ...] = ()
+    trainer: str = ""
 
     @property
     def taken(self) -> tuple[str, ...]:
@@ -248,10 +256,12 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
     roots = {name.partition(".")[0] for name in imported}
     framework = "torch" if "torch" in roots else min(FRAMEWORKS & roots, default="")
     acts = "/" not in path and _ACTS.search(data) is not None
+    made = (name for of, name, makes in _WITHOUT_NPUS if of & roots and makes.search(data)) if starts else ()
+    trainer = next(iter(made), "") if b"npu" not in data.lower() else ""
     return Entry(
         at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts,
         framework, tuple(sorted(unasked)), infers, never, tuple(sorted(selected)), _given(data),
-        asked, by_name, tuple(_tabled(data, own)),
+        asked, by_name, tuple(_tabled(data, own)), trainer,
     )  # fmt: skip
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from transplt.base.render.cell import first_of, many, visible
 from transplt.base.render.verdict import Verdict
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import separate
+from transplt.flow.entry_points import TO_TRAIN
 from transplt.project.report.action_lines import conditions
 from transplt.proof.launch.options import RunOptions
 
 #: So many lines it has at most, and so many commits and places of one thing are named.
 MOST_LINES = 60
-_MOST_COMMITS, _MOST_PLACES, _MOST_FILES = 12, 6, 4
+_MOST_COMMITS, _MOST_PLACES, _MOST_FILES, _MOST_WHYS = 12, 6, 4, 2
 #: Parts of an advice, and those that speak of transplt: its readers do not have it.
 _CLAUSE = re.compile(r"(?<=[;:.]) +(?![^(]*\))(?=[^`]*(?:`[^`]*`[^`]*)*$)")
 _OF_TRANSPLT = re.compile(
@@ -32,17 +33,25 @@ _ABOUT = (
 def body(
     modules: Sequence[str], commits: Sequence[str], torch: str, run: RunOptions | None, proof: Verdict | None,
     checks: Sequence[str], left: Sequence[Action], lists: Sequence[str] = (),
+    stopped: Mapping[str, str] | None = None,
 ) -> str:  # fmt: skip
     """The text, in Markdown. `modules` choose the accelerator, `commits` are the subjects of those on the branch,
     `torch` is the version that it was written for, `run` what `proof` is of; `checks` is what the project's own
-    linters say of it. `lists` are its lists of packages for NPUs.
+    linters say of it. `lists` are its lists of packages for NPUs, `stopped` what programs do on an NPU before they
+    come to a file that stays.
     """
     places = [f"`{visible(each)}`" for each in modules]
     every = f"{len(places)} files" if places[_MOST_FILES:] else ", ".join(places)
     where = f"in each of {every}" if places[1:] else " in ".join(("once", *places))
     listed = f": {' or '.join(f'`{visible(each)}`' for each in lists)} lists what to install" if lists else ""
     needs = f"On an NPU it needs CANN and {torch} (the package torch-npu){listed}."
-    lines = ["## What this does", "", _ABOUT.format(where=where), "", needs, ""]
+    lines = ["## What this does", ""]
+    if stopped:
+        first = sorted(stopped, key=lambda each: (not TO_TRAIN.search(each), each))
+        whys = first_of([*dict.fromkeys(visible(stopped[each]) for each in first)], _MOST_WHYS, ", or ")
+        named = first_of([f"`{visible(each)}`" for each in first], _MOST_FILES)
+        lines += [f"**Not ported**: {named}. On an NPU their programs {whys}.", ""]
+    lines += [_ABOUT.format(where=where), "", needs, ""] if modules else []
     commits = [*dict.fromkeys(commits)]
     lines += [f"- {visible(each)}" for each in commits[:_MOST_COMMITS]]
     lines += [f"- and {many(len(commits) - _MOST_COMMITS, 'commit')} more"] * (len(commits) > _MOST_COMMITS)

@@ -44,6 +44,7 @@ from transplt.edits.helper_file import has_choice
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of
 from transplt.engine.files.python_in import python_of_cells
+from transplt.flow.stopped import STOPS
 from transplt.project.checking.checked_file import moved
 from transplt.project.options import Options, find_source, make_plan
 from transplt.project.port import checklist, devcontainer
@@ -226,7 +227,8 @@ def port(
             modules = _choosing(grown.folder, {*modes, *(each.path for each in files)})
             commits = subjects(top, begun, grown.tip)
             lists = sorted(filter(_LIST_FOR_NPUS.search, own))
-            done.body = body(modules, commits, checklist.target(result), run, done.proof, checks, done.left, lists)
+            target, stopped = checklist.target(result), _stopped(result)
+            done.body = body(modules, commits, target, run, done.proof, checks, done.left, lists, stopped)
         if run is not None and pack is not None:
             done.notes.append(f"card pack: {pack_of(reference, grown.folder, run, pack, progress, data)}")
         if done.commits:
@@ -362,13 +364,21 @@ def _only_in_edits(grown: _Branch, done: Port, again: Sequence[Finding]) -> list
     return found
 
 
-def _to_be_done(again: Iterable[Finding], told: Sequence[Finding], own: Iterable[str]) -> Iterator[Finding]:
+def _stopped(result: RunResult) -> dict[str, str]:
+    """What programs do on an NPU before they come to a file, by the path of that."""
+    return {each.path: why for record in result.files for each in record.findings if (why := each.detail(STOPS))}
+
+
+def _to_be_done(
+    again: Iterable[Finding], told: Sequence[Finding], own: Iterable[str], stopped: Collection[str]
+) -> Iterator[Finding]:
     """Both, without lists of packages which the branch has settled, of its `own` files. Where the migration has told
-    what to do, the branch read again has CUDA's code beside what is for NPUs.
+    what to do, or what is `stopped`, the branch read again has CUDA's code beside what is for NPUs.
     """
     lists = {each for path in own for each in (path, _LIST_FOR_NPUS.sub("", path)) if _LIST_FOR_NPUS.search(path)}
     there = {(each.path, each.span.start) for each in told}
-    rest = (each for each in again if each.code not in _BESIDE or (each.path, each.span.start) not in there)
+    rest = (each for each in again if each.code not in _BESIDE
+            or (each.path not in stopped and (each.path, each.span.start) not in there))  # fmt: skip
     yield from (each for each in chain(rest, told) if each.path not in (checklist.NAME, *lists))
 
 
@@ -413,7 +423,7 @@ def _commit_checklist(
     found = [(each, same.pop() if len(same) > 1 else same[0]) for each, same in rows]  # in the order of the file
     again = [replace(each, aside=was.aside, late=was.late, option=was.option, blocks=was.blocks)
              for each, was in found]  # fmt: skip
-    findings = [*_to_be_done(again, _only_in_edits(grown, done, again), own)]
+    findings = [*_to_be_done(again, _only_in_edits(grown, done, again), own, _stopped(done.result))]
     offered = any(each.level is Level.UNSAFE and not each.applied for each in findings)
     drafted = diff_tree(make_plan(replace(given, unsafe_fixes=True))) if offered else left
     drafts = b"".join(record.patch for record in drafted.files if record.path != checklist.NAME)
