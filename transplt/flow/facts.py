@@ -136,7 +136,7 @@ class ProjectFacts(Memoized):
     copies: tuple[Copy, ...] = ()  # copies of other packages in the tree, whose version is known
     saved: tuple[tuple[str, bool], ...] = ()  # names of files that the project saves, and whether from the CPU
     loaded: frozenset[str] = frozenset()  # what names the files that it loads; empty texts for what is not known
-    loads: bool = True  # some file loads checkpoints in the way that refuses objects
+    loads: tuple[str, ...] = ("",)  # paths of files that load checkpoints in the way that refuses objects
     numpy_results: frozenset[str] = frozenset()  # full names of functions that return what NumPy made
     switches: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by path of what runs (program_switches.py)
     renamings: dict[str, Renaming] = field(default_factory=dict)  # by the old name of a rule with `definitions`
@@ -376,7 +376,7 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
     joined.switches = {item.path: item.switches for item in every if item.switches and not named_aside(item.path)}
     joined.numpy_results = frozenset(f"{item.module}.{each}" for item in every for each in item.numpy_results)
-    joined.loads, joined.scales = any(item.loads for item in every), any(item.scales for item in every)
+    joined.loads, joined.scales = tuple(item.path for item in every if item.loads), any(item.scales for item in every)
     joined.default_is_double = any(item.sets_double for item in every)
 
     def of_any(field_of: Callable[[ModuleFacts], Iterable[str]]) -> frozenset[str]:

@@ -72,7 +72,7 @@ class Entry:
     @property
     def has_facts(self) -> bool:
         """True for a file that may say something to its project: Python, a notebook, Cython, what a system starts
-        without a suffix, what may hold the settings of a program, and sources of some kernels. A stub (.pyi) says
+        without a suffix, what may hold the settings of a program, lists of packages, and sources of some kernels. A stub (.pyi) says
         nothing: the module beside it does.
         """
         if self.path.endswith((".py", ".pyw", ".ipynb", ".pyx")):
@@ -80,7 +80,8 @@ class Entry:
         if self.size >= SMALL_SCRIPT_BYTES:
             return False
         name = self.path.rpartition("/")[2]
-        return gives_settings(name) or bool(self.mode & 0o111 and "." not in name) or is_kernel_source(name)
+        listed = name.startswith("requirements")
+        return listed or gives_settings(name) or bool(self.mode & 0o111 and "." not in name) or is_kernel_source(name)
 
     @property
     def limit(self) -> Limit:

@@ -7,6 +7,7 @@ Other dependency files are read by transplt/engine/files/dependency_files.py. Fa
 from __future__ import annotations
 
 import ast
+import posixpath
 from collections.abc import Collection, Iterator
 
 from transplt.base.finding import Effort
@@ -21,6 +22,8 @@ from transplt.rules.packages import BOUND, advice_on_requirement, in_its_place, 
 from transplt.rules.releases import AS_EXTRA, fits, of_a_library, release_of, wheels_for
 from transplt.syntax.nodes import keyword_of, of_kind, plain_name, string_of
 
+#: How lists of packages end that have one for NPUs beside them.
+_LISTED = (".txt", ".yml", ".yaml")
 _LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
 #: The code of torch-npu that nothing asks for, as in transplt/engine/files/dependencies/codes.py.
 ASKED_NOWHERE, TORCH_NPU = "NPU844", "torch-npu"
@@ -85,6 +88,9 @@ def _without_torch_npu(work: Work, call: ast.Call) -> Finds:
     pin, message = f"{TORCH_NPU}=={release.torch_npu}", "the package requires torch but not torch-npu"
     where, api = "the list", TORCH_NPU
     if work.settings.style == "portable":
+        folder = posixpath.dirname(work.scan.path)
+        if any(posixpath.dirname(each) == folder and each.endswith(_LISTED) for each in work.project.placing):
+            return  # the list for NPUs beside that one has it
         where, api = "an extra `npu`", AS_EXTRA
         extras = _extras(work, call)
         if torch.allows(release.torch) is False:

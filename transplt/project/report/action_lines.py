@@ -17,7 +17,7 @@ from transplt.project.report.wrapped import wrapped
 _MOST_NUMBERS = 20
 _MOST_PARTS = 3
 _MARGIN = 9
-_OUTSIDE = marked("only in scripts that do not train")
+_OUTSIDE, _IN_NOTEBOOKS = marked("only in scripts that do not train"), marked("only in notebooks")
 
 
 def action_lines(actions: Sequence[Action], width: int = 0) -> Iterator[str]:
@@ -93,7 +93,7 @@ def how_many(action: Action) -> str:
     parts = [places]
     met = [*conditions(action)]
     beside = sum(aside(each) for each in action.findings if not each.path.endswith("setup.py"))  # that builds
-    if beside and not action.aside and gettext(_OUTSIDE) not in met:
+    if beside and not action.aside and not {gettext(_OUTSIDE), gettext(_IN_NOTEBOOKS)} & {*met}:
         parts.append(
             ngettext("{count} of the places not used by training", "{count} of the places not used by training", beside)
         )
@@ -117,7 +117,7 @@ def conditions(action: Action) -> Iterator[str]:
     elif not outside:
         yield gettext("when {functions} runs", functions=called)
     if rest and outside and not action.aside:
-        yield gettext(_OUTSIDE)
+        yield gettext(_IN_NOTEBOOKS if all(each.path.endswith(".ipynb") for each in rest) else _OUTSIDE)
 
 
 def _named(options: Iterable[str]) -> list[str]:
