@@ -33,8 +33,7 @@ from transplt.fixers.codemods.cuda_paths import only_on_cuda
 from transplt.fixers.codemods.data_parallel import REPLICAS, cuda_alone, for_cuda_alone, gate_of, replicas_in
 from transplt.fixers.codemods.grad_scalers import is_type
 from transplt.fixers.codemods.rename import needed_import
-from transplt.flow.chooser_place import npu_chooser
-from transplt.flow.stopped import STOPS, stop_of
+from transplt.flow.chooser_place import STOPS, npu_chooser, stop_of
 from transplt.rules.packages import is_bound
 from transplt.rules.since import may_be_older, only_newer
 from transplt.rules.versions import oldest_held, version_key
@@ -131,17 +130,7 @@ class _Forms(Form):
         node = edit.node
         if edit.user or edit.group in _THEMES or edit.code in _EVERYWHERE or edit.api in _ALIASES:
             return [edit]
-        if self.work.once(Ignores).reason(edit.code, node.lineno, node.end_lineno or node.lineno):
-            raise Stays("a comment, or the settings, say so")
-        if self.stops:
-            message = f"stays as it is: on an NPU its programs {self.stops}"
-            self.work.add(self.work.note(node, edit.code, message, level=Level.INFO))
-            return []
-        if self.theirs:
-            raise Stays(f"{self.theirs} chooses the device of the project, for NPUs too", "take the device from there")
-        if self.is_data:
-            raise Stays("a loader reads this file as data", "choose the value by DEVICE_TYPE where the file is read")
-        if id(node) in self.done:
+        if self._comes_to_nothing(edit) or id(node) in self.done:
             return []
         whole = statement(node) if edit.api in _OF_REPLICAS else None
         if isinstance(whole, ast.If) and node in ast.walk(whole.test) and (calls := replicas_in(whole.body)):
@@ -159,6 +148,25 @@ class _Forms(Form):
         if (found := self._asked_of_cuda(node)) is not None:
             return self._either(edit, *found)
         return self._form(edit, node)
+
+    def _comes_to_nothing(self, edit: Edit) -> bool:
+        """True where no program on an NPU comes, or for a variable of what is started and stops there. Stays where
+        somebody wants nothing written.
+        """
+        if self.work.once(Ignores).reason(edit.code, edit.node.lineno, edit.node.end_lineno or edit.node.lineno):
+            raise Stays("a comment, or the settings, say so")
+        stops, ends = self.stops, self.work.project.aside
+        if edit.code == "NPU220" and not stops:
+            starts = (each for each in (*ends.trainers, *ends.failing) if each.encode() in self.work.source.utf8)
+            stops = stop_of(self.work.project, next(starts, ""), self.work.settings)
+        if stops:
+            message = f"stays as it is: on an NPU its programs {stops}"
+            self.work.add(self.work.note(edit.node, edit.code, message, level=Level.INFO))
+        elif self.theirs:
+            raise Stays(f"{self.theirs} chooses the device of the project, for NPUs too", "take the device from there")
+        elif self.is_data:
+            raise Stays("a loader reads this file as data", "choose the value by DEVICE_TYPE where the file is read")
+        return bool(stops)
 
     def _divided(self, gate: ast.If) -> list[ast.Call]:
         """The calls behind a question that divide a batch, and go on to do so."""

@@ -270,9 +270,7 @@ class Form:
         whole = statement(node)
         match above, whole:
             case ast.Subscript(ctx=ast.Store()), ast.Assign(targets=[target]) if target is above:
-                there, ends = self.work.source.utf8, self.work.project.aside
-                stops = (each.encode() in there for each in (*ends.trainers, *ends.failing))  # what it starts
-                if found[1].encode() in there or any(stops):  # somebody has seen to it
+                if found[1].encode() in self.work.source.utf8:  # somebody has seen to it
                     self.work.add(self.work.keep(node, BOTH))
                     return []
                 text, place = self.work.text(whole), self.work.text(target)

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import replace
 
 from transplt.base.settings import Settings
-from transplt.flow.chooser_place import finds, is_harmless, is_installed, npu_chooser, own_place
+from transplt.flow.chooser_place import finds, is_harmless, is_installed, npu_chooser, own_place, stop_of
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.helper_place import NO_HOME, HelperPlace, place_of
 from transplt.flow.import_layout import (
@@ -29,7 +29,6 @@ from transplt.flow.import_layout import (
     starts_leading_to,
     takes_from_its_package,
 )
-from transplt.flow.stopped import stop_of
 from transplt.syntax.modules import outermost_package, packages_of
 
 #: How it is called, the first that is free (import_text.py looks for the first two in every `__init__`).

@@ -9,6 +9,7 @@ import posixpath
 import re
 import sys
 
+from transplt.base.closure import closure
 from transplt.base.settings import Settings
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.helper_place import HelperPlace
@@ -19,6 +20,7 @@ from transplt.flow.import_layout import (
     common_folders,
     in_folder,
     is_below,
+    is_started,
     layout_of,
     reached_from,
 )
@@ -29,6 +31,8 @@ _INSTALLS = {
     "pyproject.toml": re.compile(rb"^\[(?:project|build-system|tool\.poetry)\]", re.M),
     "setup.cfg": re.compile(rb"^\[(?:metadata|options)\]", re.M),
 }
+#: The detail of what stays since no program on an NPU comes to it: what programs do there instead.
+STOPS = "stops"
 #: What an `__init__` may import without that a file which did without it now needs a package more.
 _HARMLESS = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 
@@ -126,3 +130,23 @@ def is_harmless(project: ProjectFacts, layout: ImportLayout, init: str) -> bool:
     reached = reached_from(layout, init)
     named = {each.partition(".")[0] for one in reached for each in project.placing[one].imported}
     return all(is_below(each, inner) for each in reached) and named - {posixpath.basename(inner), ""} <= _HARMLESS
+
+
+def stop_of(project: ProjectFacts, path: str, settings: Settings) -> str:
+    """What stops whatever comes to a file, in words; empty where nothing does, or adaptors are to cure it."""
+    return "" if settings.adapt else project.once(_stopped).get(path, "")
+
+
+def _stopped(project: ProjectFacts) -> dict[str, str]:
+    """What programs do before they come to a file: it cannot be imported where there is no CUDA, or only scripts lead to
+    it that train through a library which takes CUDA or the CPU.
+    """
+    layout, aside, placing = project.once(layout_of), project.aside, project.placing
+    ends = {**dict(aside.trainers), **aside.failing}
+    tops = ((path, outermost_package(path, placing)) for path in layout.edges if path not in ends)
+    begun = [path for path, top in tops if is_started(project, layout, path)
+             or (top and is_installed(project, posixpath.dirname(top)))]  # whose users import it  # fmt: skip
+    living = closure(begun, lambda path: (edge.target for edge in layout.edges[path]))
+    alive = {*living} - ends.keys()
+    reached = ((each, why) for path, why in aside.trainers.items() for each in reached_from(layout, path))
+    return {**{each: why for each, why in reached if each not in alive}, **ends}

@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from transplt.base.closure import closure
 from transplt.flow.entry_text import Entry, of_others
@@ -121,7 +121,7 @@ class _Tree:
     choices: dict[str, str] = field(default_factory=dict)  # what is imported for a text that nobody gives
     switches: dict[str, str] = field(default_factory=dict)  # what is imported where an entry of settings is set
     leads: dict[str, set[str]] = field(default_factory=dict)
-    failing: set[str] = field(default_factory=set)  # what cannot be imported where there is no CUDA
+    failing: dict[str, str] = field(default_factory=dict)  # what cannot be imported where there is no CUDA, and why
     alone: dict[str, set[str]] = field(default_factory=dict)  # by folder: what its scripts import by the bare name
     taken: dict[str, set[str]] = field(default_factory=dict)  # names that other files import, by path
     imported: set[str] = field(default_factory=set)  # what some file imports
@@ -147,16 +147,29 @@ class _Tree:
             self.at_once[path], self.called[path], self.needed[path], self.asked[path], self.living[path], _ = held
             self.leads[path] = held[-1]
         self.imported = set().union(*self.leads.values())
-        guarded = {target for path in self.entries for target in self.leads[path] - self.needed[path]}
-        if guarded:  # what imports a package bound to CUDA as it is loaded, and not a module of the project, fails
-            cuda = {path: [*filter(fails_to_load, entry.imports)] for path, entry in self.entries.items()}
-            bound = {path for path, names in cuda.items() if not all(self._imported(name, path) for name in names)}
-            self.failing = _leading_to(bound, self.entries, self.at_once) if bound else set()
+        self.failing = self._failing()
         for path, entry in self.entries.items():
             package = outermost_package(path, self.entries) if path in self.imported or not entry.starts else ""
             unit = package or path
             self.unit_of[path] = unit
             self.units.setdefault(unit, []).append(path)
+
+    def _failing(self) -> dict[str, str]:
+        """By path: the import that stops a file as it is loaded where there is no CUDA, its own or that of what it
+        imports, packages around included; not those of a script that nobody imports as a part of them.
+        """
+        found: dict[str, str] = {}
+        above: dict[str, list[str]] = {}
+        for path, entry in self.entries.items():
+            names = (each for each in entry.imports if fails_to_load(each) and not self._imported(each, path))
+            if name := next(names, ""):
+                found[path] = f"stop at import {name.partition('.')[0]} ({path})"
+            around = _packages_above(path) if path in self.imported or not entry.starts else ()
+            for target in (*self.at_once[path], *around):
+                above.setdefault(target, []).append(path)
+        for path in closure([*found], lambda path: above.get(path, ())):
+            found.update({each: found[path] for each in above.get(path, ()) if each not in found})
+        return found
 
     def names_taken(self) -> dict[str, frozenset[str]]:
         """By path: the names that other files import, `*` for all of them."""
@@ -233,22 +246,18 @@ def aside_of(
     every = {path: entry for path, entry in entries.items() if path.endswith(".py")}
     meant = {path for path in every if not named_aside(path)}
     trains = {path for path in meant if every[path].trains}
-    copied = {path for path in trains if _of_a_copy(path, every)}
+    libraries = ((path, of_others(path)) for path in trains)  # which may lie as a copy in a package of the project
+    copied = {path for path, of in libraries if of is not None and f"{posixpath.dirname(of)}/__init__.py" in every}
     if copied != trains:
         every.update({path: every[path]._replace(trains=False) for path in copied})
         trains -= copied
     tree = _Tree(every, path_of)
-    other, failing = _untorched(tree), _failing(tree)
-    through = {path: entry.trainer for path, entry in every.items() if entry.trainer}
-    trainers = {path: f"train through {name}, which takes no NPU" for path, name in through.items()}
+    by = {path: f"train through {entry.trainer}, which takes no NPU" for path, entry in every.items() if entry.trainer}
+    plain = Aside(untorched=_untorched(tree), taken=tree.names_taken(), whole=frozenset(tree.whole),
+                  failing=tree.failing, trainers=by)  # fmt: skip
     if not trains:
-        late = _late(meant, set(), meant, tree)
-        whole = frozenset(tree.whole)
-        names = tree.names_taken()
-        return Aside(
-            *(frozenset[str](), frozenset[str](), *late), untorched=other, taken=names, whole=whole, failing=failing,
-            trainers=trainers,
-        )  # fmt: skip
+        called, branched, guarded, others = _late(meant, set(), meant, tree)
+        return replace(plain, called=called, branched=branched, guarded=guarded, others=others)
     foreign = _foreign(trains, tree, started)
     own = {path for path in meant if not _below(path, foreign)}
     leading = _leading_to(trains & own, own, tree.leads)
@@ -266,13 +275,14 @@ def aside_of(
     others |= {path for path in reached if _below(path, inside)}
     named = _loaded({path for path in started if path in leading}, tree.leads, every)
     unnamed = frozenset(reached - named) if named else frozenset[str]()
-    inside |= _idle(named, meant) if named else set()
+    tops = {path.partition("/")[0] for path in meant if "/" in path}  # some have nothing that what is started loads
+    inside |= tops - {path.partition("/")[0] for path in named} if named else set()
     folders = _folders(every, python)
     words |= _asked_by(tree.switches, others - _loaded(starts, tree.asked, every), tree)
-    names, chosen = tree.names_taken(), _chosen(reached, tree) | words
-    return Aside(
-        python, folders, called, branched, guarded, others, unnamed, other, foreign, inside, names, True, chosen,
-        frozenset(tree.whole), tabled=_from_tables(tree), failing=failing, trainers=trainers,
+    return replace(
+        plain, python=python, folders=folders, called=called, branched=branched, guarded=guarded, others=others,
+        unnamed=unnamed, foreign=foreign, inside=inside, trains=True, chosen=_chosen(reached, tree) | words,
+        tabled=_from_tables(tree),
     )  # fmt: skip
 
 
@@ -290,27 +300,6 @@ def _from_tables(tree: _Tree) -> dict[tuple[str, str], str]:
             usual = {text for _, other, text in entry.tabled if other == asked and default.startswith(f"{text}_")}
             if option is not None and usual and key not in usual and importers[owner] == 1:
                 found[owner, name.rpartition(".")[2]] = f"{option.words} {key}".replace("= ", "=", 1)
-    return found
-
-
-def _failing(tree: _Tree) -> dict[str, str]:
-    """By path: the import that stops a file as it is loaded where there is no CUDA, its own or one of what it imports,
-    the packages around it included; not those of a script that nobody imports as a part of them.
-    """
-    found: dict[str, str] = {}
-    above: dict[str, list[str]] = {}
-    for path, entry in tree.entries.items():
-        names = (each for each in entry.imports if fails_to_load(each) and not tree._imported(each, path))
-        if name := next(names, ""):
-            found[path] = f"stop at import {name.partition('.')[0]} ({path})"
-        inside = path in tree.imported or not entry.starts
-        for target in (*tree.at_once[path], *(_packages_above(path) if inside else ())):
-            above.setdefault(target, []).append(path)
-    pending = [*found]
-    for path in pending:
-        new = [each for each in above.get(path, ()) if each not in found]
-        found.update(dict.fromkeys(new, found[path]))
-        pending += new
     return found
 
 
@@ -350,12 +339,6 @@ def _foreign(trains: Collection[str], tree: _Tree, started: Collection[str]) -> 
         if begin and apart and around and taken and not own:
             found.add(folder)
     return frozenset(found)
-
-
-def _of_a_copy(path: str, every: Collection[str]) -> bool:
-    """True for a file of a library that lies as a copy in a package of the project."""
-    folder = of_others(path)
-    return folder is not None and f"{posixpath.dirname(folder)}/__init__.py" in every
 
 
 def _programs_inside(leading: Collection[str], tree: _Tree, started: Collection[str]) -> frozenset[str]:
@@ -429,12 +412,6 @@ def _loaded_by_name(reached: set[str], meant: set[str], own: set[str], tree: _Tr
     return _reached(named - {path for path in meant - own if tree.entries[path].starts}, tree) if beside else set()
 
 
-def _idle(named: Iterable[str], meant: Iterable[str]) -> set[str]:
-    """Folders at the top with Python of which nothing is loaded by what is started."""
-    tops = {path.partition("/")[0] for path in meant if "/" in path}
-    return tops - {path.partition("/")[0] for path in named}
-
-
 def _below(path: str, folders: Iterable[str]) -> bool:
     return any(path.startswith(f"{folder}/") for folder in folders)
 
@@ -464,11 +441,11 @@ def _late(
         others |= (reached & _loaded(begin, tree.leads, tree.entries)) - _loaded(begin, tree.asked, tree.entries)
     held = reached - others
     late = frozenset(held & called - at_once), frozenset(held - called - at_once)
-    if not tree.failing:
+    if not tree.failing or tree.needed == tree.leads:  # or no import is guarded
         return *late, frozenset(), frozenset(others)
-    begin -= imported & tree.failing
-    begin |= {path for path in reached & tree.failing if tree.entries[path].starts and not named_aside(path)}
-    ways = {path: tree.needed[path] | (leads - tree.failing) for path, leads in tree.leads.items()}
+    begin -= imported & tree.failing.keys()
+    begin |= {path for path in reached & tree.failing.keys() if tree.entries[path].starts and not named_aside(path)}
+    ways = {path: tree.needed[path] | (leads - tree.failing.keys()) for path, leads in tree.leads.items()}
     return *late, frozenset(reached - _loaded(begin, ways, tree.entries)), frozenset(others)
 
 

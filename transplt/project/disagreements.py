@@ -42,24 +42,19 @@ def disagreements(found: Sequence[Voice], version: str) -> tuple[Finding, ...]:
 
 def _finding(here: Ask, there: Ask, version: str) -> Finding:
     place = f"line {there.pin.line}" if there.pin.path == here.pin.path else f"{there.pin.path}, line {there.pin.line}"
+    family = {here.pin.package, there.pin.package} <= {*TORCH, "torchvision", "torchaudio"}
+    same = here.pin.path == there.pin.path and here.pin.path.endswith((".txt", ".yml", ".yaml"))
     return Finding(
         path=here.pin.path,
         span=_span(here),
         code=CODE,
-        level=Level.INFO if _is_rewritten(here, there) else Level.MANUAL,
+        level=Level.INFO if same and family else Level.MANUAL,  # a migration writes both lines of one list
         message=f"no version of torch satisfies both {here.text} and {there.text} ({place})",
         api="torch",
         effort=Effort.LOW,
         help="keep the one that the project runs with, and make the other agree; this migration is for torch "
         f"{version}, --torch-version takes another",
     )
-
-
-def _is_rewritten(here: Ask, there: Ask) -> bool:
-    """True for two lines of one list of pip or conda, of torch and of what goes with it: a migration writes both."""
-    both = {here.pin.package, there.pin.package}
-    same = here.pin.path == there.pin.path and here.pin.path.endswith((".txt", ".yml", ".yaml"))
-    return same and both <= {*TORCH, "torchvision", "torchaudio"}
 
 
 def _span(ask: Ask) -> Span:

@@ -52,16 +52,12 @@ def voices_of_parts(root: Path) -> tuple[list[Voice], bool, list[Ask]]:
             continue
         others = others or voice is not None or _installs_torch(folder)
         if voice is not None and voice.pinned and voice.direct and NEWER not in voice.allowed:
-            older += [ask for ask in voice.asks if _is_edited(ask)][:1]
+            # None of a setup.py, of a lock file, of a base image gets another release.
+            named = ((ask, ask.pin.path.rpartition("/")[2].lower()) for ask in voice.asks if ask.pin.section != IMAGE)
+            older += [ask for ask, name in named if name != "setup.py" and not LOCK_FILES.fullmatch(name)][:1]
     common = frozenset[str].intersection(*(voice.allowed for voice in found)) if found else frozenset[str]()
     agree = not others and any(version in common for voice in found for version in voice.with_npu)
     return (found if agree else []), bool(found), older
-
-
-def _is_edited(ask: Ask) -> bool:
-    """True for a requirement that gets another release: none of a setup.py, of a lock file, of a base image."""
-    name = ask.pin.path.rpartition("/")[2].lower()
-    return name != "setup.py" and LOCK_FILES.fullmatch(name) is None and ask.pin.section != IMAGE
 
 
 def _parts(root: Path) -> Iterator[Path]:

@@ -103,7 +103,9 @@ def _of_file(name: str, text: str, wanted: dict[str, str], addresses: bool) -> I
     if kind is FileKind.CONFIG:
         return  # no environment: the commands of a workflow are not the project's
     if kind is FileKind.DOCKER:
-        text = _with_arguments(text)
+        # The defaults of its arguments in the place of their names, line by line.
+        if values := dict(_ARGUMENT.findall(text)) if "$" in text else {}:
+            text = re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda at: values.get(at[1] or at[2], at.group()), text)
         if "pytorch" in wanted:
             for image in _IMAGE.finditer(text):
                 yield Pin(name, wanted["pytorch"], f"=={image[1]}", "", IMAGE, image.span(1), text)
@@ -119,14 +121,6 @@ def _place(asked: Requirement, text: str) -> tuple[int, int]:
         return asked.start, asked.end
     at = re.search(rf"(?<![\w.-]){re.escape(asked.name)}(?=[ \t]*{re.escape(asked.versions.strip()[:3])})", text)
     return at.span() if at is not None else (0, 0)
-
-
-def _with_arguments(text: str) -> str:
-    """The text of a Dockerfile with the defaults of its arguments in the place of their names, line by line."""
-    values = dict(_ARGUMENT.findall(text)) if "$" in text else {}
-    if not values:
-        return text
-    return re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda found: values.get(found[1] or found[2], found.group()), text)
 
 
 def _included(name: str, text: str, folder: Path) -> Iterator[str]:

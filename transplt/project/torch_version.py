@@ -64,11 +64,14 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
     listed = [f"{ask.pin.path} {ask.weighed}" for ask in asks[:_MOST_ASKS]]
     listed += [f"and {len(asks) - _MOST_ASKS} more"] if len(asks) > _MOST_ASKS else []
     weighed = [f"weighed: {'; '.join(listed)}"] if len(asks) > 1 else []
+    bounded = [ask for ask in asks if ask.direct and not ask.conditional and _FLOOR.search(ask.pin.specifier)]
+    admitted = (each for ask in bounded for each in ask.read.allowed - {NEWER})
+    oldest = min(admitted, key=version_key, default=target.version)
     return replace(
         target,
         weighed=(*weighed, *target.weighed),
         disagreements=disagreements(found, target.version),
-        oldest=_oldest(asks, target.version),
+        oldest=oldest if version_key(oldest) < version_key(target.version) else "",
     )
 
 
@@ -97,13 +100,6 @@ def _together(root: Path, found: Sequence[Voice]) -> TorchTarget:
     version, counted = _fewest_blockers(root, tied)
     target = _target(version, Sentence(_FEWEST_BLOCKERS, **asked), first.read.named)
     return replace(target, gap=True, weighed=counted)
-
-
-def _oldest(asks: Sequence[Ask], version: str) -> str:
-    """The first minor version that a requirement of torch with a lower bound admits; empty where none is older."""
-    bounded = [ask for ask in asks if ask.direct and not ask.conditional and _FLOOR.search(ask.pin.specifier)]
-    first = min((each for ask in bounded for each in ask.read.allowed - {NEWER}), key=version_key, default=version)
-    return first if version_key(first) < version_key(version) else ""
 
 
 def _score(found: Sequence[Voice], version: str) -> tuple[int, tuple[bool, ...], int, tuple[bool, ...]]:

@@ -72,8 +72,8 @@ class Entry:
     @property
     def has_facts(self) -> bool:
         """True for a file that may say something to its project: Python, a notebook, Cython, what a system starts
-        without a suffix, what may hold the settings of a program, lists of packages, and sources of some kernels. A stub (.pyi) says
-        nothing: the module beside it does.
+        without a suffix, what may hold the settings of a program, lists of packages, and sources of some kernels. A
+        stub (.pyi) says nothing: the module beside it does.
         """
         if self.path.endswith((".py", ".pyw", ".ipynb", ".pyx")):
             return True

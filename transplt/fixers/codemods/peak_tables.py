@@ -1,7 +1,6 @@
 """Tables of NVIDIA product names that give what a card can do: an NPU is in none of them.
 
-`{"A100": 312e12}[torch.cuda.get_device_name()]` raises on an NPU; elsewhere the utilisation that is printed is wrong, or
-left out.
+`{"A100": 312e12}[torch.cuda.get_device_name()]` raises on an NPU; else the utilisation is printed wrong, or not at all.
 """
 
 from __future__ import annotations
@@ -70,11 +69,9 @@ def _in_table(work: Work, node: ast.Dict) -> ast.expr | None:
 
 def _raises(work: Work, table: ast.expr) -> bool:
     """True for a table that is asked for a name whether it has that or not."""
-    above = parent(table)
-    name = plain_name(above.targets[0]) if isinstance(above, ast.Assign) else ""
-    uses = work.scan.names.get(name, ()) if name else (table,)
-    asked = [each for each in uses if isinstance(at := parent(each), ast.Subscript) and at.value is each]
-    return not all(any(isinstance(each, (ast.If, ast.IfExp, ast.Try)) for each in chain(use)) for use in asked)
+    name = plain_name(above.targets[0]) if isinstance(above := parent(table), ast.Assign) else ""
+    asked = (each for each in work.scan.names.get(name, (table,)) if isinstance(parent(each), ast.Subscript))
+    return any(not any(isinstance(each, (ast.If, ast.IfExp, ast.Try)) for each in chain(use)) for use in asked)
 
 
 def _in_chain(work: Work, node: ast.If) -> ast.expr | None:

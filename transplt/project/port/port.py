@@ -44,7 +44,7 @@ from transplt.edits.helper_file import has_choice
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of
 from transplt.engine.files.python_in import python_of_cells
-from transplt.flow.stopped import STOPS
+from transplt.flow.chooser_place import STOPS
 from transplt.project.checking.checked_file import moved
 from transplt.project.options import Options, find_source, make_plan
 from transplt.project.port import checklist, devcontainer

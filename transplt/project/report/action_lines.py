@@ -117,7 +117,11 @@ def conditions(action: Action) -> Iterator[str]:
     elif not outside:
         yield gettext("when {functions} runs", functions=called)
     if rest and outside and not action.aside:
-        yield gettext(_IN_NOTEBOOKS if all(each.path.endswith(".ipynb") for each in rest) else _OUTSIDE)
+        yield gettext(_outside(rest))
+
+
+def _outside(findings: Iterable[Finding]) -> str:
+    return _IN_NOTEBOOKS if all(each.path.endswith(".ipynb") for each in findings) else _OUTSIDE
 
 
 def _named(options: Iterable[str]) -> list[str]:
