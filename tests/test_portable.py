@@ -467,26 +467,11 @@ def test_a_device_is_taken_as_it_is(before: str, after: str) -> None:
     check(before, after)
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("x = torch.zeros(2, device=1)", "x = torch.zeros(2, device=device(1))"),
-        ("where = torch.device(0)\nx = x.to(0)", "where = device(0)\nx = x.to(device(0))"),
-    ],
-)
-def test_numbers_that_are_of_cuda_below_torch_2_3(before: str, after: str) -> None:
-    check(before, after, torch_version="2.2")
-    check(before, after, torch_version="2.8", oldest_torch="1.13")
-    check(before, before, torch_version="2.8", oldest_torch="2.3")
-    check(before, after, torch_version="2.8")
-
-
-@pytest.mark.parametrize(
-    ("more", "listed"), [({"oldest_torch": "1.13"}, True), ({"oldest_torch": "2.3"}, False), ({}, False)]
-)
-def test_a_rank_is_listed_where_the_project_itself_admits_an_older_torch(more: dict[str, str], listed: bool) -> None:
-    result = ported("import torch\ntorch.cuda.set_device(rank)\nx = x.to(rank)\n", torch_version="2.8", **more)
-    assert [each.code for each in result.findings if not each.applied] == ["NPU248"] * listed
+@pytest.mark.parametrize("source", ["x = torch.zeros(2, device=1)", "x = torch.device(0)", "x.to(0)"])
+def test_numbers_are_of_cuda_where_npus_get_a_torch_below_2_3(source: str) -> None:
+    """On an NPU the torch is that of the list for NPUs, whatever the project admits besides."""
+    check_stays(source, "NPU247", torch_version="2.2")
+    check(source, source, torch_version="2.8", oldest_torch="1.13")
 
 
 def test_a_number_of_a_card_stays_one() -> None:

@@ -89,7 +89,10 @@ def helper(
         return Called("", note)
     if work.settings.style == "portable":
         if name not in given.taken:
-            local = given.taken[name] = name if freed else _free_name(work, name)
+            lead = "_" if work.once(_reads_its_names) else ""  # private where the file looks through its own names
+            first = f"{lead}ACCELERATOR_{name}" if name.isupper() else f"{lead}accelerator_{name}"
+            free = (f"{lead}{name}", first, *(f"{first}_{number}" for number in range(1, 10)))
+            local = given.taken[name] = name if freed else _first_free(work, free, name)
             line = from_line(work, given.place, [(name, local)])
             message = f"{line}: the accelerator, chosen once"
             given.edits.append(Edit(AtTop(local, always=freed), CODE, message, line, level, asked=asked))
@@ -214,15 +217,6 @@ def _first_free(work: Work, names: Iterable[str], wanted: str) -> str:
             work.new_names.add(name)
             return name
     raise ValueError(f"{work.scan.path} has all names that {wanted} may get")
-
-
-def _free_name(work: Work, name: str) -> str:
-    """A name for something of the module that means nothing in the file yet; a private one where the file looks through
-    its own names.
-    """
-    lead = "_" if work.once(_reads_its_names) else ""
-    first = f"{lead}ACCELERATOR_{name}" if name.isupper() else f"{lead}accelerator_{name}"
-    return _first_free(work, (f"{lead}{name}", first, *(f"{first}_{number}" for number in range(1, 10))), name)
 
 
 def _reads_its_names(work: Work) -> bool:

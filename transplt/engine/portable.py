@@ -265,8 +265,6 @@ class _Forms(Form):
                 return [self.edit(edit, node, "NPU261", edit.api, f"f'{{{name}}}:...'", of_text)]
             case "NPU210", ast.Attribute(attr="cuda"):
                 return [self.moved(edit, node)]
-            case "NPU247", ast.Constant():
-                return [self.numbered(edit, node)]
             case "NPU211", ast.Attribute(attr="is_cuda"):
                 return [self.is_on_it(edit, node)]
             case "NPU220", ast.Constant(value=str(value)):
@@ -404,15 +402,11 @@ class _Forms(Form):
             name = self.name(edit, "autocast")
             return self.edit(edit, call, "NPU103", edit.api, name, self._named(edit, call, calling(name)))
         target = "torch.autocast" if edit.api in _AUTOCAST else "torch.amp.GradScaler"
-        new = self._told(edit, call, calling(target))
+        new = self._named(edit, call, calling(target), with_first(self.name(edit, "DEVICE_TYPE")))
         imports = needed_import(self.work, target, node)
         found = self.edit(edit, call, "NPU103", edit.api, f"{target}(DEVICE_TYPE)", new)
         found.imports = imports
         return found
-
-    def _told(self, edit: Edit, call: ast.Call, *first: Transform) -> Transform:
-        """The call with the device in front of its arguments."""
-        return self._named(edit, call, *first, with_first(self.name(edit, "DEVICE_TYPE")))
 
     def _named(self, edit: Edit, call: ast.Call, *more: Transform) -> Transform:
         """The call with names for the arguments of an autocast, and what else is done to it."""
@@ -439,7 +433,7 @@ class _Forms(Form):
             if call is None or any(isinstance(each, ast.Starred) for each in call.args):
                 return []
             told = Edit(call, "NPU103", f"{full}() gets the device", "", api=full, group=edit.group)
-            told.new = self._told(told, call)
+            told.new = self._named(told, call, with_first(self.name(told, "DEVICE_TYPE")))
             found.append(told)
         self.done.update(id(name) for taken in every for name, _ in taken.uses)
         return found

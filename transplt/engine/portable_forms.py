@@ -10,9 +10,9 @@ from functools import cached_property
 from transplt.edits.edit import Beside, Edit
 from transplt.edits.helper import helper
 from transplt.edits.shared_lines import joint_before
-from transplt.edits.trees.calls import calling, moved_to
+from transplt.edits.trees.calls import moved_to
 from transplt.edits.trees.displays import with_twin
-from transplt.edits.trees.expressions import between, followed_by, left_side
+from transplt.edits.trees.expressions import followed_by, left_side
 from transplt.edits.trees.transform import New, OfText
 from transplt.edits.work import Work
 from transplt.engine.files.notebook.program import MARK
@@ -150,13 +150,6 @@ class Form:
             case [ast.Assign(targets=[ast.Name()], value=ast.Call(func=called))]:
                 return self.work.names.qualified(called) == "torch.device"
         return False
-
-    def numbered(self, edit: Edit, node: ast.Constant) -> Edit:
-        """`x.to(0)` -> `x.to(device(0))`: below torch 2.3 a number is one of CUDA."""
-        name, shown, call = self.name(edit, "device"), f"device {self.work.text(node)}", parent(node)
-        if isinstance(call, ast.Call) and self.work.names.qualified(call.func) == "torch.device":
-            return self.edit(edit, call, "NPU261", shown, name, calling(name))
-        return self.edit(edit, node, "NPU261", shown, f"{name}(...)", between(f"{name}(", ")"))
 
     def _mapped(self, edit: Edit, node: ast.Lambda, call: ast.Call) -> Edit:
         """`map_location=lambda storage, loc: storage.cuda(i)` -> `map_location=device(i)`: all that is loaded goes to

@@ -26,8 +26,11 @@ from transplt.flow.import_layout import (
 )
 from transplt.syntax.modules import outermost_package, packages_of
 
-#: What a file of settings holds by which packages are installed.
+#: How the lists of packages are called that have one for NPUs beside them.
+LISTS = ("requirements.txt", "environment.yml", "environment.yaml")
+#: What a file of settings holds by which packages are installed, and a list by which torch is.
 _INSTALLS = {
+    **dict.fromkeys(LISTS, re.compile(rb"\b(?:py)?torch\b")),
     "pyproject.toml": re.compile(rb"^\[(?:project|build-system|tool\.poetry)\]", re.M),
     "setup.cfg": re.compile(rb"^\[(?:metadata|options)\]", re.M),
 }
@@ -114,7 +117,9 @@ def finds(project: ProjectFacts, layout: ImportLayout, path: str, module: str, b
 
 
 def is_of_a_package(path: str, data: bytes) -> bool:
-    """True for a pyproject.toml or a setup.cfg by which the packages beside it are installed, and not linted alone."""
+    """True for a pyproject.toml or a setup.cfg by which the packages beside it are installed, and not linted alone; and
+    for a list with torch.
+    """
     asked = _INSTALLS.get(posixpath.basename(path))
     return asked is not None and asked.search(data) is not None
 
@@ -138,8 +143,8 @@ def stop_of(project: ProjectFacts, path: str, settings: Settings) -> str:
 
 
 def _stopped(project: ProjectFacts) -> dict[str, str]:
-    """What programs do before they come to a file: it cannot be imported where there is no CUDA, or only scripts lead to
-    it that train through a library which takes CUDA or the CPU.
+    """What programs do before they come to a file: it cannot be imported where there is no CUDA, or scripts alone lead
+    to it that train through a library which takes CUDA or the CPU.
     """
     layout, aside, placing = project.once(layout_of), project.aside, project.placing
     ends = {**dict(aside.trainers), **aside.failing}

@@ -166,7 +166,8 @@ def _classes(file: File, node: ast.expr | None, depth: int) -> set[str]:
         case ast.IfExp():
             inside = [node.body, node.orelse]
         case ast.Subscript(value=table) | ast.Call(func=ast.Attribute(value=table, attr="get")):
-            inside = _entries(file, table)
+            tables = [table, *_values(file, table)]  # here or where a variable is given it
+            inside = [value for each in tables if isinstance(each, ast.Dict) for value in each.values]
         case ast.Call(func=func, args=[first, *_]) if last_name(func) in ("getattr", "partial"):
             if file.names.qualified(first) == "torch.optim":
                 return {"torch.optim"}
@@ -178,12 +179,6 @@ def _classes(file: File, node: ast.expr | None, depth: int) -> set[str]:
         case _:
             inside, depth = _values(file, node), depth - 1
     return {kind for each in inside for kind in _classes(file, each, depth)}
-
-
-def _entries(file: File, table: ast.expr) -> list[ast.expr]:
-    """The values of a dict that is written out, here or where a variable is given it."""
-    tables = [table, *_values(file, table)]
-    return [value for each in tables if isinstance(each, ast.Dict) for value in each.values]
 
 
 def _values(file: File, node: ast.expr) -> list[ast.expr]:

@@ -80,8 +80,8 @@ class Entry:
         if self.size >= SMALL_SCRIPT_BYTES:
             return False
         name = self.path.rpartition("/")[2]
-        listed = name.startswith("requirements")
-        return listed or gives_settings(name) or bool(self.mode & 0o111 and "." not in name) or is_kernel_source(name)
+        starts = bool(self.mode & 0o111 and "." not in name)
+        return starts or name == "requirements.txt" or gives_settings(name) or is_kernel_source(name)
 
     @property
     def limit(self) -> Limit:

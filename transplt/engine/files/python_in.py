@@ -12,7 +12,6 @@ from transplt.base.settings import Settings
 from transplt.base.text.given_values import names_given
 from transplt.base.text.kernel_sources import is_kernel_source
 from transplt.engine.engine import index_source, migrate_source
-from transplt.engine.files.dependencies.others import speaks_for_others
 from transplt.engine.files.document import text_of
 from transplt.engine.files.kind import FileKind, kind_of
 from transplt.engine.files.native_text import code_of
@@ -56,7 +55,7 @@ def other_facts(data: bytes, path: str, settings: Settings, files: Files | None 
         if not settings.asks_for("adapt:kernels"):
             return None
         return ModuleFacts(path, "", kernels=variants_held(path, code_of(data).decode("utf-8", "replace")))
-    if settings.style == "portable" and (is_of_a_package(path, data) or _has_a_twin(path, data)):
+    if settings.style == "portable" and is_of_a_package(path, data):
         return ModuleFacts(path, "", placing=Placing())
     if path.endswith(".pyx") and is_without_cuda(data):
         return ModuleFacts(path, "", compiled=module_name(path[:-1]))
@@ -71,12 +70,6 @@ def other_facts(data: bytes, path: str, settings: Settings, files: Files | None 
         return ModuleFacts(path, "", gives=names, started=started) if names or started else None
     facts = index_source(text, path, settings.without_themes(), files)
     return replace(facts, uses_cuda=False, handles_npu=False)
-
-
-def _has_a_twin(path: str, data: bytes) -> bool:
-    """True for a list of packages beside which one for NPUs is written."""
-    listed = path.endswith((".txt", ".yml", ".yaml")) and b"torch" in data and not speaks_for_others(path)
-    return listed and kind_of(path, data) is FileKind.REQUIREMENTS
 
 
 def python_of_cells(data: bytes) -> bytes | None:

@@ -35,6 +35,7 @@ def _order(
     action: dict[str, Any], by_line: dict[tuple[str, int], list[dict[str, Any]]], folder: str, proves: str
 ) -> dict[str, Any]:
     codes = action["codes"]
+    select = "".join(f" --select {code}" for code in codes[:_MOST_CODES])
     lines = [(place["path"], line) for place in action["places"] for line in place["lines"]]
     there = {key: [each for each in by_line.get(key, ()) if each["code"] in codes] for key in lines}
     fixes = {each["fix"] for same in there.values() for each in same}
@@ -54,14 +55,9 @@ def _order(
             for (path, line), same in list(there.items())[:_MOST_PLACES]
         ],
         "places_in_all": len(there),
-        "done_when": _done_when(folder, codes, proves),
+        # The commands whose results show that it is done; each is a tool, too.
+        "done_when": [f"`transplt check {shlex.quote(folder)}{select}` names none of these places", f"`{proves}` says equal"],
     }
-
-
-def _done_when(folder: str, codes: Sequence[str], proves: str) -> list[str]:
-    """The commands whose results show that an action is done; each is a tool, too."""
-    select = "".join(f" --select {code}" for code in codes[:_MOST_CODES])
-    return [f"`transplt check {shlex.quote(folder)}{select}` names none of these places", f"`{proves}` says equal"]
 
 
 def found(finding: dict[str, Any]) -> dict[str, Any]:

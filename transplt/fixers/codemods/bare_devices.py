@@ -14,7 +14,7 @@ from transplt.base.finding import Effort
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.rules.versions import oldest_held, version_key
+from transplt.rules.versions import version_key
 from transplt.syntax.nodes import last_name
 
 fixer = Fixer(__name__, code="NPU247", rank=430)
@@ -28,17 +28,10 @@ _CURRENT = ("torch.cuda.current_device", "torch.npu.current_device")
 @fixer.on(ast.Module)
 def takes_a_number(work: Work, tree: ast.Module) -> Finds:
     """Give bare numbers the name of the device."""
-    for call in work.scan.calls if _may_be_older(work) else ():
+    for call in work.scan.calls if version_key(work.settings.torch_version) <= version_key(_LAST) else ():
         if call.keywords or last_name(call.func) in ("device", "to"):
             for value in _devices(work, call):
                 yield from _device(work, value)
-
-
-def _may_be_older(work: Work) -> bool:
-    """Whether a torch has to be thought of for which a number is one of CUDA."""
-    portable = work.settings.style == "portable"
-    version = oldest_held(work.settings) if portable else work.settings.torch_version
-    return version_key(version) <= version_key(_LAST)
 
 
 def _devices(work: Work, call: ast.Call) -> list[ast.expr]:
@@ -75,7 +68,7 @@ def _device(work: Work, value: ast.expr) -> Finds:
     else:
         last = last_name(value)
         numbered = bool(_NUMBERED.search(last))
-    if numbered and (work.settings.style != "portable" or work.settings.oldest_torch):
+    if numbered:
         shown = work.source.slice(*work.source.extent(value))
         kind = "{DEVICE_TYPE}" if work.settings.style == "portable" else "npu"
         yield work.note(

@@ -17,13 +17,13 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.ignores import Ignores
 from transplt.edits.trees.displays import with_last_row
 from transplt.edits.work import Work
+from transplt.flow.chooser_place import LISTS
+from transplt.flow.import_layout import in_folder
 from transplt.rules.companions import NEWER, no_wheel, older_pins
 from transplt.rules.packages import BOUND, advice_on_requirement, in_its_place, naming
 from transplt.rules.releases import AS_EXTRA, fits, of_a_library, release_of, wheels_for
 from transplt.syntax.nodes import keyword_of, of_kind, plain_name, string_of
 
-#: How lists of packages end that have one for NPUs beside them.
-_LISTED = (".txt", ".yml", ".yaml")
 _LISTS = ("install_requires", "extras_require", "setup_requires", "tests_require")
 #: The code of torch-npu that nothing asks for, as in transplt/engine/files/dependencies/codes.py.
 ASKED_NOWHERE, TORCH_NPU = "NPU844", "torch-npu"
@@ -88,8 +88,7 @@ def _without_torch_npu(work: Work, call: ast.Call) -> Finds:
     pin, message = f"{TORCH_NPU}=={release.torch_npu}", "the package requires torch but not torch-npu"
     where, api = "the list", TORCH_NPU
     if work.settings.style == "portable":
-        folder = posixpath.dirname(work.scan.path)
-        if any(posixpath.dirname(each) == folder and each.endswith(_LISTED) for each in work.project.placing):
+        if any(in_folder(posixpath.dirname(work.scan.path), each, "") in work.project.placing for each in LISTS):
             return  # the list for NPUs beside that one has it
         where, api = "an extra `npu`", AS_EXTRA
         extras = _extras(work, call)

@@ -16,7 +16,6 @@ from functools import cache
 from typing import TypeGuard
 
 from transplt.base.finding import Level
-from transplt.base.render.cell import first_of
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
@@ -37,7 +36,6 @@ _SAVER = re.compile(
     r"save\w*(?:checkpoint|ckpt|state|snapshot)|save_on_(?:master|main)\w*|(?:checkpoint|ckpt)\w*save", re.I
 )
 _FIGURE = re.compile(r"(?:\w+_)?(?:rank_?1|acc|accuracy|m?ap|mAP|auc|m?iou|f1|psnr|ssim|bleu|score|metric)\d*", re.I)
-_MOST_PLACES = 2
 _NUMPY_HELP = ("save float(x), or torch.from_numpy(x) for an array; if you trust the file, load it with "
                "weights_only=False")
 _STATE_HELP = "load the file with weights_only=False: the state of NumPy's random numbers holds an array"
@@ -82,7 +80,7 @@ def _refused_parts(work: Work, parts: list[ast.expr], numpy: NumpyValues | None,
         of_arrays = _STATE_HELP if _is_random_state(work, at) else _NUMPY_HELP
         help = _HELP.format(name=work.text(at)) if objects else of_arrays
         if work.scan.path not in (loading := work.project.loads) and any(loading):
-            help = f"{help}. It is loaded elsewhere, as in {first_of(loading, _MOST_PLACES)}"
+            help = f"{help}. It is loaded elsewhere, as in {loading[0]}"
         yield work.note(at, fixer.code, message, api="torch.save", help=help)
     elif numpy is not None and (figures := [value for value in parts if _may_be_a_figure(work, value)]):
         held = ", ".join(dict.fromkeys(map(work.text, figures)))

@@ -84,19 +84,14 @@ def logged_error(text: str) -> str:
     return text[match.start("said") :] if match else ""
 
 
-def named_in(text: str) -> str:
-    """Who a line is about by its own words: its RankID, or its process; empty for none."""
-    if match := _RANK_ID.search(text):
+def named_in(text: str, *, of_file: bool = False) -> str:
+    """Who a line is about by its own words: its RankID, or its process; or whose log a file is by its name: rank_3.log,
+    worker-3.txt, plog-1234_2025.log; empty for none.
+    """
+    rank, process = (_IN_NAME, _PLOG_NAME) if of_file else (_RANK_ID, _PID)
+    if match := rank.search(text):
         return f"rank {match[1]}"
-    match = _PID.search(text)
-    return f"process {match[1]}" if match else ""
-
-
-def named_by_file(name: str) -> str:
-    """Whose log a file is by its name: rank_3.log, worker-3.txt, plog-1234_2025.log; empty for others."""
-    if match := _IN_NAME.search(name):
-        return f"rank {match[1]}"
-    match = _PLOG_NAME.search(name)
+    match = process.search(text)
     return f"process {match[1]}" if match else ""
 
 

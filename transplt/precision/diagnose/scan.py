@@ -19,7 +19,6 @@ from transplt.precision.diagnose.lines import (
     Moment,
     logged_error,
     moment_of,
-    named_by_file,
     named_in,
     parted,
     text_of,
@@ -66,7 +65,7 @@ class LogScan:
         self.bytes = 0
         self.cut_short: set[str] = set()
         self._collected = collected
-        self._who = named_by_file(name)
+        self._who = named_in(name, of_file=True)
         self._anchors = Anchors()
         self._streams: dict[str, _Stream] = {}
         self._unknown = 0

@@ -42,6 +42,7 @@ _OF_CARD = re.compile(r"(?:^|-)(?:npu|ascend)(?:-|$)|^mindspeed")
 #: So many are read where a project has none at its top.
 _MOST_SCRIPTS = 200
 _HEADLESS = {name: f"{name}-headless" for name in ("opencv-python", "opencv-contrib-python")}
+_OF_OPENCV = {*_HEADLESS, *_HEADLESS.values()}  # distributions that hold the same modules
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ def needs_of(project: Path, scripts: Iterable[Path]) -> Needs:
             _take(found, name, words if words is not None else _words(each), source)
     for module in sorted(modules):
         name = normalised(distribution_of(module))
-        if not seen & {name, normalised(module), *_kin(name)}:
+        same = _OF_OPENCV if name in _OF_OPENCV else ()
+        if not seen & {name, normalised(module), *same}:
             seen.add(name)
             _take(found, name, distribution_of(module), "imports")
     return found
@@ -171,12 +173,6 @@ def _parsed(words: str) -> Parsed | None:
         return Parsed(words)
     except InvalidRequirement:
         return None
-
-
-def _kin(name: str) -> set[str]:
-    """Distributions that hold the same modules."""
-    family = {"opencv-python", "opencv-contrib-python"}
-    return family | {f"{each}-headless" for each in family} if name.removesuffix("-headless") in family else set()
 
 
 def scripts_of(project: Path) -> list[Path]:

@@ -181,12 +181,6 @@ def _has_a_form(each: Statement, around: Around) -> _Told:
     return None
 
 
-def _only_tells(loop: ast.For | ast.While) -> bool:
-    """Whether a loop is there to tell people something, so that an end of it skips no work."""
-    text = ast.unparse(loop)
-    return not TRAINS.search(text) and re.search(r"\b(?:print|info|write)\(", text) is not None
-
-
 _TRICKS: tuple[Callable[[Statement, Around], _Told], ...] = (
     _hides_errors, _exits, _returns, _replaces, _reads_results, _writes_results, _has_a_form,
 )  # fmt: skip
@@ -195,7 +189,9 @@ _TRICKS: tuple[Callable[[Statement, Around], _Told], ...] = (
 def tricks(new: Iterable[Statement], around: Around) -> Iterator[tuple[Statement, Grade, str]]:
     """What the new statements of a port do to mislead the check, or looks like it."""
     new = [*new]
-    tells = (each.node for each in new if isinstance(each.node, (ast.For, ast.While)) and _only_tells(each.node))
+    loops = ((each.node, ast.unparse(each.node)) for each in new if isinstance(each.node, (ast.For, ast.While)))
+    # There to tell people something: an end of it skips no work.
+    tells = (loop for loop, text in loops if not TRAINS.search(text) and re.search(r"\b(?:print|info|write)\(", text))
     spared = {id(node) for loop in tells for node in ast.walk(loop)}
     for each in new:
         found = next(filter(None, (trick(each, around) for trick in _TRICKS)), None)

@@ -79,11 +79,8 @@ def constants_given(kernel: Kernel, project: ProjectFacts) -> dict[str, object]:
             (value,) = values
             if value is None or isinstance(value, (bool, str)):
                 found[each.name] = value
-    return found if not kernel.configs else {name: found[name] for name in found if not _configured(kernel, name)}
-
-
-def _configured(kernel: Kernel, name: str) -> bool:
-    return name in kernel.heuristics or any(name in config.values for config in kernel.configs)
+    configured = {name for config in kernel.configs for name in (*config.values, *kernel.heuristics)}
+    return {name: value for name, value in found.items() if name not in configured}
 
 
 def constants_of(kernel: Kernel, node: ast.expr, project: ProjectFacts) -> set[object]:
