@@ -493,6 +493,63 @@ def test_a_module_that_is_there_is_used_and_what_is_taken_already_keeps_its_name
     assert after.startswith("from pkg.device import DEVICE_TYPE as KIND, device_module\n")
 
 
+_AT, _FLASH = "import torch\nx = torch.zeros(1, device='cuda')\n", "from flash_attn import flash_attn_func\n"
+_STARTED = f"{_AT}if __name__ == '__main__':\n    run()\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "left"),
+    [
+        # Who imports it stops, and so does who imports its package.
+        ({"net.py": _FLASH + _AT, "train.py": f"import net\n{_AT}", "app.py": _AT}, "net.py train.py"),
+        ({"lib/__init__.py": "from .a import f\n", "lib/a.py": _FLASH + _AT, "lib/b.py": _AT,
+          "train.py": f"from lib.b import x\n{_AT}", "lib/try.py": _STARTED}, "lib/a.py lib/b.py train.py"),
+        ({"net.py": f"try:\n    {_FLASH}except ImportError:\n    flash_attn_func = None\n{_AT}"}, ""),
+        ({"net.py": f"def f():\n    {_FLASH}{_AT}"}, ""),
+        ({"net.py": f"import flash_attn\n{_AT}", "flash_attn.py": ""}, ""),  # the project's own
+        # What a script trains through takes no NPU: nothing else comes to what it alone imports.
+        ({"train.py": f"import pytorch_lightning as pl\nimport mod, net\n{_STARTED}    pl.Trainer(gpus=1).fit(m)\n",
+          "mod.py": _AT, "net.py": _AT, "sample.py": f"import net\n{_AT}"}, "mod.py train.py"),
+        ({"train.py": f"from audiotools import ml\nimport net\n{_STARTED}    ml.Accelerator()\n", "net.py": _AT,
+          "setup.py": ""}, "net.py train.py"),
+        ({"train.py": f"from audiotools import ml\nimport p.net\n{_STARTED}    ml.Accelerator()\n", "p/net.py": _AT,
+          "p/__init__.py": "", "setup.py": ""}, "train.py"),  # users import it
+        ({"train.py": f"import pytorch_lightning as pl\n{_STARTED}    pl.Trainer(accelerator=npu())\n"}, ""),
+        ({"train.py": f"import pytorch_lightning as pl\n{_STARTED}    pl.seed_everything(1)\n"}, ""),
+    ],
+)  # fmt: skip
+def test_what_no_program_on_an_npu_comes_to_stays(files: dict[str, str], left: str) -> None:
+    settings = Settings(style="portable", helper_file=True)
+    project = ProjectFacts.join([index_source(text.encode(), path, settings) for path, text in files.items()])
+    results = [migrate_source(text.encode(), path, settings, project) for path, text in files.items()]
+    assert " ".join(sorted(each.path for each in results if not each.changed and b"cuda" in each.data)) == left
+    told = {each.path for result in results for each in result.findings if "stays as it is" in each.message}
+    assert " ".join(sorted(told)) == left
+
+
+def test_the_module_lies_in_no_package_that_an_npu_cannot_import() -> None:
+    files = {"setup.py": "", "lib/__init__.py": _FLASH, "lib/a.py": "x()\n",
+             "tools/run.py": "import torch\ndef f():\n    import lib.a\nx()\n"}  # fmt: skip
+    text, path = taken(files, "tools/run.py")
+    assert "import DEVICE_TYPE" not in text and path == ""
+
+
+def test_a_notebook_moves_no_module() -> None:
+    files = {"main.py": "x = 1\n", "net.py": "x('cuda')\n", "scripts/run.py": "import main, net\nx('cuda')\n",
+             "scripts/show.ipynb": "import net\nx('cuda')\n"}  # fmt: skip
+    assert taken(files, "scripts/run.py")[1] == "device.py"
+
+
+def test_a_variable_of_what_is_started_and_stops_stays() -> None:
+    env = "import os\nenv = dict(os.environ)\nenv['CUDA_VISIBLE_DEVICES'] = '0'\nrun(f'{here}/train.py', env)\n"
+    files = {"train.py": _FLASH + _AT, "tests/test_it.py": env}
+    settings = Settings(style="portable", helper_file=True)
+    facts = [index_source(text.encode(), path, settings) for path, text in files.items()]
+    for known, changed in ((facts, False), (facts[1:], True)):
+        result = migrate_source(env.encode(), "tests/test_it.py", settings, ProjectFacts.join(known))
+        assert result.changed is changed
+
+
 def test_a_check_uses_the_module_that_is_there_and_writes_none() -> None:
     """`check --fix` writes no second file: without the module the choice stands in the file itself."""
     files = {"pkg/__init__.py": "", "pkg/utils/__init__.py": "", "pkg/utils/cards.py": OURS,

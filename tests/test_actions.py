@@ -1240,6 +1240,11 @@ def test_the_condition_under_which_an_action_counts(more: list[dict[str, object]
     assert how_many(action).partition("1 file, ")[2] == said or how_many(action) == f"1 place{', ' * bool(said)}{said}"
 
 
+def test_notebooks_are_called_so() -> None:
+    (action,) = actions_of([at("a.ipynb", 1, "NPU245", late="other")])
+    assert how_many(action) == "1 place, only in notebooks"
+
+
 def test_what_only_the_code_asks_for_is_no_condition_of_a_requirement() -> None:
     found = [at("a.py", 2, "NPU510", "unsloth", option="--fast"), at("requirements.txt", 2, "NPU290", "unsloth")]
     assert [how_many(each) for each in actions_of(found)] == ["2 places in 2 files"]

@@ -211,6 +211,16 @@ def test_a_text_says_once_what_an_npu_needs() -> None:
     assert needs in text and text.count("torch_npu 2.6.0") == 1
 
 
+def test_what_is_not_ported_is_said_first(project: Path) -> None:
+    flash = "import torch\nfrom flash_attn import flash_attn_func\n\nx = torch.ones(1).cuda()\n"
+    commit(project, "flash", net=flash, train_net="import net\n\nprint(net.x.cuda())\n")
+    text = port(project)[0]
+    assert text.splitlines()[2] == (
+        "**Not ported**: `train_net.py`, `net.py`. On an NPU their programs stop at import flash_attn (net.py)."
+    )
+    assert "Add the NPU case" not in text and "net.py" not in git(project, "diff", "--name-only", "main", "npu-port")
+
+
 @pytest.mark.parametrize(
     ("written", "left"),
     [

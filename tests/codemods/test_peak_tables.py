@@ -35,6 +35,19 @@ def test_other_tables(source: str) -> None:
     check_noop(source)
 
 
+@pytest.mark.parametrize(
+    ("source", "blocks"),
+    [
+        ("T = {'A100': 312e12}\nmfu = x / T[name]\n", "later"),
+        ("mfu = x / {'A100': 312e12}[name]\n", "later"),
+        ("T = {'A100': 312e12}\nif name in T:\n    mfu = x / T[name]\n", ""),
+        ("T = {'A100': 312e12}\nmfu = x / T.get(name, 1)\n", ""),
+    ],
+)
+def test_a_lookup_may_raise(source: str, blocks: str) -> None:
+    assert [each.blocks for each in migrate(f"import torch\n{source}").findings if each.code == "NPU275"] == [blocks]
+
+
 @pytest.mark.parametrize("name", ["910B", "Ascend910", "Ascend 950DT", "npu"])
 def test_a_table_that_has_the_npu_is_none(name: str) -> None:
     table = f'FLOPS = {{"H100": 989e12, "A100": 312e12, "{name}": 354e12}}\n'

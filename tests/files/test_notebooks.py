@@ -329,6 +329,12 @@ def test_a_portable_notebook_has_the_names_of_the_module_written_that_it_alone_t
 def test_a_cell_that_may_be_run_alone_reads_nothing_of_the_cells_above() -> None:
     first, text = "import torch\ndevice = 'cuda'", "import torch\ny = torch.zeros(1, device='cuda'{})"
     cells = [first, text.format(""), text.format(", dtype=x.dtype"), "x.to('cuda')"]
+    for newline in ("\n", "\r\n"):
+        check_cells([each.replace("\n", newline) for each in cells])
+
+
+def check_cells(cells: list[str]) -> None:
+    """The second cell alone stays."""
     result = migrated(FORMS["jupyter"](cells), style="portable")
     after = ["".join(cell["source"]) for cell in json.loads(result.data)["cells"]]
     assert after[1] == cells[1] and after[2:] == [each.replace("'cuda'", "DEVICE_TYPE") for each in cells[2:]]

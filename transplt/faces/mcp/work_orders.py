@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -35,7 +34,7 @@ def _order(
     action: dict[str, Any], by_line: dict[tuple[str, int], list[dict[str, Any]]], folder: str, proves: str
 ) -> dict[str, Any]:
     codes = action["codes"]
-    select = "".join(f" --select {code}" for code in codes[:_MOST_CODES])
+    check = " ".join((f"transplt check {shlex.quote(folder)}", *(f"--select {code}" for code in codes[:_MOST_CODES])))
     lines = [(place["path"], line) for place in action["places"] for line in place["lines"]]
     there = {key: [each for each in by_line.get(key, ()) if each["code"] in codes] for key in lines}
     fixes = {each["fix"] for same in there.values() for each in same}
@@ -55,8 +54,7 @@ def _order(
             for (path, line), same in list(there.items())[:_MOST_PLACES]
         ],
         "places_in_all": len(there),
-        # The commands whose results show that it is done; each is a tool, too.
-        "done_when": [f"`transplt check {shlex.quote(folder)}{select}` names none of these places", f"`{proves}` says equal"],
+        "done_when": [f"`{check}` names none of these places", f"`{proves}` says equal"],  # each is a tool, too
     }
 
 
