@@ -159,17 +159,14 @@ class _Tree:
         imports, packages around included; not those of a script that nobody imports as a part of them.
         """
         found: dict[str, str] = {}
-        above: dict[str, list[str]] = {}
+        leads: dict[str, set[str]] = {}
         for path, entry in self.entries.items():
             names = (each for each in entry.imports if fails_to_load(each) and not self._imported(each, path))
             if name := next(names, ""):
                 found[path] = f"stop at import {name.partition('.')[0]} ({path})"
             around = _packages_above(path) if path in self.imported or not entry.starts else ()
-            for target in (*self.at_once[path], *around):
-                above.setdefault(target, []).append(path)
-        for path in closure([*found], lambda path: above.get(path, ())):
-            found.update({each: found[path] for each in above.get(path, ()) if each not in found})
-        return found
+            leads[path] = {*self.at_once[path], *around}
+        return _leading_to(found, self.entries, leads)
 
     def names_taken(self) -> dict[str, frozenset[str]]:
         """By path: the names that other files import, `*` for all of them."""
@@ -260,7 +257,7 @@ def aside_of(
         return replace(plain, called=called, branched=branched, guarded=guarded, others=others)
     foreign = _foreign(trains, tree, started)
     own = {path for path in meant if not _below(path, foreign)}
-    leading = _leading_to(trains & own, own, tree.leads)
+    leading = {*_leading_to(dict.fromkeys(trains & own, ""), own, tree.leads)}
     top = {path for path in own if "/" not in path}
     # One at the top that only defines is dead where nothing imports it.
     scripts = {path for path in top if every[path].starts or every[path].acts or path in _LOADED_BY_NAME}
@@ -475,12 +472,15 @@ def _loaded(begin: Collection[str], leads: Mapping[str, set[str]], every: Collec
     return {*closure(begin, lambda path: [each for each in (*leads[path], *_packages_above(path)) if each in every])}
 
 
-def _leading_to(goals: Collection[str], among: Collection[str], leads: Mapping[str, set[str]]) -> set[str]:
+def _leading_to(goals: Mapping[str, str], among: Iterable[str], leads: Mapping[str, set[str]]) -> dict[str, str]:
     above: dict[str, list[str]] = {}
     for path in among:
         for target in leads[path]:
             above.setdefault(target, []).append(path)
-    return {*closure(goals, lambda path: above.get(path, ()))}
+    found = dict(goals)
+    for path in closure(goals, lambda path: above.get(path, ())):
+        found.update({each: found[path] for each in above.get(path, ()) if each not in found})
+    return found
 
 
 def _reached(starts: Iterable[str], tree: _Tree) -> set[str]:
