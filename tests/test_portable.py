@@ -467,7 +467,7 @@ def test_a_device_is_taken_as_it_is(before: str, after: str) -> None:
     check(before, after)
 
 
-@pytest.mark.parametrize("source", ["x = torch.zeros(2, device=1)", "x = torch.device(0)", "x.to(0)"])
+@pytest.mark.parametrize("source", ["x = torch.zeros(2, device=1)", "x = torch.device(0)"])
 def test_numbers_are_of_cuda_where_npus_get_a_torch_below_2_3(source: str) -> None:
     """On an NPU the torch is that of the list for NPUs, whatever the project admits besides."""
     check_stays(source, "NPU247", torch_version="2.2")
