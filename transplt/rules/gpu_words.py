@@ -223,7 +223,8 @@ def places_of(kind: type[_P]) -> tuple[tuple[_P, GpuWord], ...]:
 @cache
 def _places(kind: str) -> tuple[tuple[Any, GpuWord], ...]:
     rows: list[dict[str, Any]] = read_table(TABLE)["words"]
-    return tuple((_place(each), _word(row)) for row in rows for each in row["places"] if _kind(each).__name__ == kind)
+    return tuple((_place(each), _word(row)) for row in rows for each in row["places"]
+                 if next((of for key, of in _KINDS.items() if key in each), CallPlace).__name__ == kind)  # fmt: skip
 
 
 @cache
@@ -267,10 +268,6 @@ def _word(row: dict[str, Any]) -> GpuWord:
         row.get("of", ""),
         versions_of(row.get("versions")),
     )
-
-
-def _kind(entry: dict[str, Any]) -> type[Place]:
-    return next((kind for key, kind in _KINDS.items() if key in entry), CallPlace)
 
 
 def _place(entry: dict[str, Any]) -> Place:
