@@ -524,6 +524,22 @@ def test_a_ratio_that_only_rank_0_shows_is_of_its_share() -> None:
     assert "    share = npu_port.mean_over_ranks(hits / len(train_loader.sampler))\n" in assigned.data.decode()
 
 
+@pytest.mark.parametrize(
+    ("given", "divisor", "written"),
+    [
+        ("batch_sampler=order", "len(order)", "len(loader.batch_sampler)"),
+        ("sampler=order", "len(order)", "len(loader.sampler)"),
+        ("batch_sampler=order", "len(net.other)", "len(net.other)"),
+        ("shuffle=True", "len(loader)", "len(loader)"),
+    ],
+)
+def test_a_sum_over_the_share_is_divided_by_what_its_sampler_gives(given: str, divisor: str, written: str) -> None:
+    shown = EPOCH.format("loader").replace("    for", "    total = 0\n    for") + "        total += net.loss(x)\n"
+    made = f"order = net.made()\nloader = DataLoader(dataset, {given})"
+    result = ported(made, MODEL, f'{shown}    print(f"{{total / {divisor}:.3f}}")')
+    assert f'    print(f"{{total / {written}:.3f}}")\n' in result.data.decode()
+
+
 @pytest.mark.parametrize("sizes", ["sizes = {'train': 64, 'val': 8}", "sizes = net.sizes", "sizes = dict(net.sizes)"])
 def test_sizes_that_are_not_known_are_named(sizes: str) -> None:
     result = ported(TWO, sizes, MODEL, FIGURES.format("sizes[phase]"))

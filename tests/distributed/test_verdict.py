@@ -555,7 +555,7 @@ def test_a_program_on_no_card() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "loss = model(x)\nif x.mean() > 0:\n    loss.backward()\n    optimizer.step()",
+        "loss = model(x)\nif x.max() > 0:\n    loss.backward()\n    optimizer.step()",
         "loss = model(x)\nif torch.isnan(loss):\n    continue\nloss.backward()\noptimizer.step()",
         "loss = model(x)\nwhile loss > 1:\n    loss.backward()\n    optimizer.step()\n    loss = model(x)",
         "try:\n    model(x).backward()\n    optimizer.step()\nexcept RuntimeError:\n    continue",
@@ -668,6 +668,53 @@ def test_the_clock_of_rank_0_ends_a_training(test: str, end: str, line: str) -> 
     head = "import sys\nimport time\nbegin = time.time()\nstep = 0"
     found = output(script(head=head, loop=loop(f"model(x).backward()\noptimizer.step()\nif {test}:\n    {end}")))
     assert f"        {line}\n" in found
+
+
+@pytest.mark.parametrize(
+    ("figure", "test", "line"),
+    [
+        ("kl = model(x).detach().mean()", "kl > 3", "npu_port.mean_over_ranks(kl) > 3"),
+        ("kl = float(torch.mean(x).cpu())", "net.on and kl > net.k", "net.on and npu_port.mean_over_ranks(kl) > net.k"),
+        ("kls = [x.mean().item()]", "np.mean(kls) >= 3", "npu_port.mean_over_ranks(np.mean(kls)) >= 3"),
+        ("pass", "3 < x.mean() and x[0] is None", "3 < npu_port.mean_over_ranks(x.mean()) and x[0] is None"),
+    ],
+)
+def test_the_mean_over_the_ranks_ends_a_training(figure: str, test: str, line: str) -> None:
+    body = f"model(x).backward()\noptimizer.step()\n{figure}\nif {test}:\n    break"
+    assert f"        if {line}:\n" in output(script(head="import numpy as np", loop=loop(body)))
+
+
+@pytest.mark.parametrize(
+    ("figure", "test"),
+    [
+        ("kl = x.sum()", "kl > 3"),
+        ("kl = x.mean(1)", "kl[0] > 3"),
+        ("kl = x.mean()", "kl == 3"),
+        ("kl = x.mean()", "kl > 3 and x.max() > 3"),
+        ("kl, worst = x.mean(), x.max()", "kl > worst"),
+        ("kl = x.mean() if net.means else x.sum()", "kl > 3"),
+    ],
+)
+def test_what_no_mean_over_the_ranks_decides(figure: str, test: str) -> None:
+    body = f"model(x).backward()\noptimizer.step()\n{figure}\nif {test}:\n    break"
+    assert "differs between ranks" in refused(script(loop=loop(body)))
+
+
+@pytest.mark.parametrize("targets", ["kept[0]", "kept[0], kept[1]", "(net.a, kept[1])"])
+@pytest.mark.parametrize("given", ["3", "3, net.action"])
+def test_a_parameter_that_is_drawn_where_nobody_gives_it(targets: str, given: str) -> None:
+    """As an agent draws its action, whose figures rows of tensors keep."""
+    act = "def act(x, action=None):\n    if action is None:\n        action = torch.rand(2)\n    return x * action"
+    body = f"{targets} = act({given})\nmodel(x).backward()\noptimizer.step()\nif kept.max() > 3:\n    break"
+    source = script(head=f"kept = torch.zeros(2)\n\n\n{act}", loader="loader = net.rows()", loop=loop(body))
+    assert "differs between ranks" in refused(source)
+
+
+def test_a_parameter_that_nothing_is_drawn_into() -> None:
+    act = "def act(x, action=None):\n    if action is None:\n        action = torch.ones(2)\n    return x * action"
+    body = "kept[0], kept[1] = act(3)\nmodel(x).backward()\noptimizer.step()\nif kept.max() > 3:\n    break"
+    source = script(head=f"kept = torch.zeros(2)\n\n\n{act}", loader="loader = net.rows()", loop=loop(body))
+    assert STARTED in output(source)
 
 
 @pytest.mark.parametrize("head", ["enumerate(loader)", "tqdm(enumerate(loader))", "tqdm(enumerate(loader), total=9)"])
@@ -1081,7 +1128,7 @@ def test_what_is_read_from_a_loader_in_a_counted_loop_differs() -> None:
         batches = iter(loader)
         for step in range(30):
             x = next(batches)
-            if x.mean() > 0:
+            if x.max() > 0:
                 model(x).backward()
             optimizer.step()
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.program.outputs import happens_once
@@ -33,12 +34,13 @@ def write_lengths(bench: Bench) -> None:
             continue
         if ratio.instead != text_of(bench.file, ratio.counts):
             message = "a sum over the share of the rank, divided by its length"
-            text, whole = ratio.instead, f"{ratio.undivided}.sampler"
+            text = ratio.instead
             if ratio.undivided:  # in a loop `for x in npu_port.shard(loader)`
-                text = text.replace(whole, f"{bench.call('shard')}({ratio.undivided}).sampler")
+                text = re.sub(rf"{re.escape(ratio.undivided)}(?=\.\w*sampler)", rf"{bench.call('shard')}(\g<0>)", text)
             bench.change(ratio.counts, "NPU345", message, text)
-        if isinstance(ratio.node, ast.expr) and ratio.node in bench.verdict.gathered:
-            bench.put_around(ratio.node, "NPU345", "its mean over the ranks", bench.call("mean_over_ranks"))
+    for node, file in bench.verdict.gathered.items():
+        if file is bench.file:
+            bench.put_around(node, "NPU345", "its mean over the ranks", bench.call("mean_over_ranks"))
     for divided, summed, by in by_other_lengths(bench.own):
         if id(divided) not in changed:
             shown = text_of(bench.file, by)
@@ -54,8 +56,8 @@ def remark_progress(bench: Bench) -> None:
         match parent(node):
             case ast.BinOp(left=left, op=ast.Div(), right=by) if left is node:
                 decides = not own.varies(by) and not tells_time(last_name(by))
-            case above:
-                decides = isinstance(above, ast.Compare)
+            case above:  # `seen > 1000` and `seen % 100 == 0`
+                decides = isinstance(above, ast.Compare) or isinstance(getattr(above, "op", None), ast.Mod)
         shows = any(isinstance(each, ast.Call) and happens_once(bench.file, each) for each in chain(node))
         if decides and not shows and (slot := own.slot(node)) in counts and slot is not None:
             counts.discard(slot)

@@ -9,15 +9,15 @@ model), the ranks take the mean of the gradients in front of each step: slower, 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from transplt.fixers.distributed.obstacles import obstacle
 from transplt.fixers.distributed.program.batches import carried
 from transplt.fixers.distributed.program.custom_optimizers import has_groups, step_by_hooks
 from transplt.fixers.distributed.program.datasets import shuffles
 from transplt.fixers.distributed.program.divergence import Divergence, find_divergence
-from transplt.fixers.distributed.program.share_sums import SharedFile, by_length_of_all
+from transplt.fixers.distributed.program.share_sums import SharedFile, by_length_of_all, is_mean
 from transplt.fixers.distributed.sharing import DRAWN, FOLLOWING, shares
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.cards import chosen_card, is_cpu_device, on_card
@@ -26,7 +26,7 @@ from transplt.program.layers import leaves_layers_out
 from transplt.program.loaders import Shares, evaluating_calls, readings
 from transplt.program.models import Models, spelled
 from transplt.program.optimizers import OptimizerStep, find_steps, optimizer_calls
-from transplt.program.passes import find_passes
+from transplt.program.passes import Passes, find_passes
 from transplt.program.program import File, Program, Variable, enclosing_function, text_of
 from transplt.program.variable_values import values_of
 from transplt.program.wrapper_places import Wrap
@@ -73,7 +73,7 @@ class Verdict:
     ways: Divergence
     shares: Shares
     unused: frozenset[Variable] = frozenset()
-    gathered: frozenset[ast.expr] = frozenset()  # ratios of which all ranks take the mean
+    gathered: Mapping[ast.expr, File] = field(default_factory=dict)  # of what all ranks take the mean
 
 
 def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...]) -> Verdict:
@@ -83,10 +83,10 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     given = models.training, steps, evaluating_calls(models.training, found), frozenset(models.wrapped)
     ways = find_divergence(*given)
     _leave_whole(models, ways, found)
-    gathered, tried = frozenset(_ratios(ways, found, uniform=False)), frozenset[ast.expr]()
-    while gathered != tried:  # what all ranks decide by such a ratio makes the others run alike
-        tried, ways = gathered, find_divergence(*given, gathered)
-        gathered &= frozenset(_ratios(ways, found, uniform=True))
+    gathered, tried = dict([*_ratios(ways, found), *_figures(ways)]), dict[ast.expr, File]()
+    while gathered != tried:  # what all ranks decide by such a figure makes the others run alike
+        tried, ways = gathered, find_divergence(*given, frozenset(gathered))
+        gathered = {node: file for node, file in tried.items() if ways.is_uniform(file, node)}
     first = models.training.backwards[0]
     refusals = [] if on_card(models.program) else [Refusal(*first, *_NO_CARD)]
     refusals += [*_numbers(models), *_parts(ways), *_foreign(models), *_stepped_by_hand(models, steps)]
@@ -95,10 +95,7 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     passes = find_passes(models)
     why = obstacle(models, wraps, passes, steps, ways)
     unused = frozenset[Variable]() if why else _unused(models)
-    why = why or _read_beside(models.program, unused)
-    # A wrapper looks for what a pass leaves out behind each of them, and takes the other pass's layers for that.
-    again = (spelled(origin) for origin in unused if passes.forwards.get(origin, 0) > 1)
-    why = why or next((f"{name} runs twice for a backward pass, and may leave a layer out" for name in again), "")
+    why = why or _read_beside(models.program, unused) or _run_twice(passes, unused)
     if not why and any(step.closure is not None for step in steps):
         why = "a closure computes the loss again, and its result decides the step"
     if why and not steps and not refusals:
@@ -125,7 +122,7 @@ def _leave_whole(models: Models, ways: Divergence, found: Shares) -> None:
         found.places.pop(key, None)
 
 
-def _ratios(ways: Divergence, found: Shares, *, uniform: bool) -> Iterator[ast.expr]:
+def _ratios(ways: Divergence, found: Shares) -> Iterator[tuple[ast.expr, File]]:
     """Ratios over a share that differ between the ranks, in code that trains; none that only rank 0 may show."""
     for file in ways.program.files if found.places else ():
         own = SharedFile(ways, found, file)
@@ -133,9 +130,17 @@ def _ratios(ways: Divergence, found: Shares, *, uniform: bool) -> Iterator[ast.e
             node, function = ratio.node, enclosing_function(ratio.node)
             stays = isinstance(statement(node), (ast.Assign, ast.Return))
             trains = function is None or function in ways.training.functions
-            known = stays and trains and ratio.instead and own.varies(ratio.total)
-            if known and isinstance(node, ast.expr) and (not uniform or ways.is_uniform(file, node)):
-                yield node
+            if stays and trains and ratio.instead and own.varies(ratio.total) and isinstance(node, ast.expr):
+                yield node, file
+
+
+def _figures(ways: Divergence) -> Iterator[tuple[ast.expr, File]]:
+    """Means over what one rank has, by which the ranks would end a loop apart: `kl` of `if kl > limit: break`."""
+    for file, test in ways.divergences():
+        for compared in inner_nodes(test, ast.Compare) if isinstance(parent(test), ast.If) else ():
+            sides = [compared.left, *compared.comparators]
+            if all(isinstance(op, (ast.Gt, ast.GtE, ast.Lt, ast.LtE)) for op in compared.ops):
+                yield from ((each, file) for each in sides if is_mean(ways.program, file, each))
 
 
 # --- what stands in the way ------------------------------------------------------------------------------------------
@@ -333,6 +338,12 @@ def _read_beside(program: Program, unused: frozenset[Variable]) -> str:
             if isinstance(node.ctx, ast.Load) and plain_name(node.value) != "self":
                 return f"{ast.unparse(node)} is read in line {node.lineno}, outside the forward pass"
     return ""
+
+
+def _run_twice(passes: Passes, unused: frozenset[Variable]) -> str:
+    """Why it fails too: it looks for what a pass leaves out behind each of them, and takes the other's for that."""
+    again = (spelled(origin) for origin in unused if passes.forwards.get(origin, 0) > 1)
+    return next((f"{name} runs twice for a backward pass, and may leave a layer out" for name in again), "")
 
 
 def _unused(models: Models) -> frozenset[Variable]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from transplt.program.program import File, Program
 from transplt.program.training import Loader
@@ -39,9 +40,16 @@ def shuffles(call: ast.Call) -> bool:
 
 
 def has_own_sampler(call: ast.Call) -> bool:
-    """True for a loader that is given a sampler or a batch sampler, and not a None that is written out."""
-    given = (keyword_of(call, name) or next(iter(call.args[at:]), None) for name, at in _SAMPLERS)
-    return any(value is not None and not is_none(value) for value in given)
+    """True for a loader that is given a sampler or a batch sampler."""
+    return any(name for name, _ in samplers_of(call))
+
+
+def samplers_of(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """What a loader is given as `sampler` and `batch_sampler`, but for a None that is written out."""
+    for name, at in _SAMPLERS:
+        value = keyword_of(call, name) or next(iter(call.args[at:]), None)
+        if value is not None and not is_none(value):
+            yield name, value
 
 
 def dataset_of(call: ast.Call) -> ast.expr | None:

@@ -5,6 +5,7 @@ and all that comes of it.
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from functools import partial
 
 from transplt.fixers.distributed.program.evaluations import if_training, in_evaluation, never_holds
@@ -66,8 +67,8 @@ class Varying:
         self.nodes = [(file, node) for file in self.program.files for node in ast.walk(file.scan.tree)]
         self._open: set[ast.AST] = set()
         self._returns: dict[ast.AST, bool] = {}
-        given = {
-            self.program.parameter_slot(function, arg.arg)
+        given: dict[Variable, Function] = {
+            self.program.parameter_slot(function, arg.arg): function
             for file in self.program.files
             for function in file.scan.functions
             for arg in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
@@ -79,7 +80,7 @@ class Varying:
         self._alone = False
         self.slots.clear()
         self.unequal.clear()
-        self._spread(set())
+        self._spread({})
 
     # --- values ------------------------------------------------------------------------------------------------------
 
@@ -241,13 +242,16 @@ class Varying:
             at is file and loop in around for at, loop in self.drawing
         )
 
-    def _spread(self, without: set[Variable]) -> None:
+    def _spread(self, without: Mapping[Variable, Function]) -> None:
+        """Mark what differs; of the parameters of functions, `without` what callers give them."""
         before = -1
         while before != (before := len(self.unequal) + sum(map(len, self.slots.values()))):
             if without:
                 self._returns.clear()
             for slot, values in self.program.values.items():
-                for value in () if slot in without else values:
+                for value in values:
+                    if slot in without and enclosing_function(value.node) is not without[slot]:
+                        continue
                     if self.varies(value.file, value.node) or self.is_under(value.file, value.node):
                         self._add(slot, value.node)
             for file, node in self.nodes:
@@ -256,7 +260,8 @@ class Varying:
     def _bound(self, file: File, node: ast.AST) -> None:
         match node:
             case ast.For() | ast.AsyncFor() if id(node) in self.sharded:
-                self._read(file, node)
+                if (batch := batch_of(file, node)) is not None:
+                    self._mark(file, batch)
             case ast.For() | ast.AsyncFor() | ast.comprehension():
                 if self.varies(file, node.iter):
                     self._mark(file, node.target)
@@ -264,9 +269,12 @@ class Varying:
                 if self.varies(file, node.value) or self._more_often(file, node, set()):
                     self._mark(file, node.target)
             case ast.Assign():
-                for target in node.targets:
-                    if isinstance(target, ast.Subscript) and self.varies(file, node.value):
-                        self._mark(file, target.value)
+                for target in node.targets:  # `a[i], b[i] = x, y` are two
+                    targets, given = getattr(target, "elts", [target]), getattr(node.value, "elts", ())
+                    given = given if len(given) == len(targets) else [node.value] * len(targets)
+                    for each, value in zip(targets, given, strict=True):
+                        if isinstance(each, ast.Subscript) and self.varies(file, value):
+                            self._mark(file, each.value)
             case ast.Call(func=ast.Attribute(value=holder, attr=name)) if name in KEEPS:
                 if self.program.callee(file, node) is not None:
                     return  # what a method of the program keeps, it assigns
@@ -282,16 +290,6 @@ class Varying:
                 if any(loop in chain(node) for loop in asking):
                     for target in stored.targets:
                         self._mark(file, target)
-
-    def _read(self, file: File, loop: ast.For | ast.AsyncFor) -> None:
-        """Mark what a loop over a share of the data reads; one that counts asks the loader with next()."""
-        if counts(loop):
-            return
-        match loop.target, shown(file, loop.iter):
-            case ast.Tuple(elts=[_, batch]), ast.Call(func=ast.Name(id="enumerate")):
-                self._mark(file, batch)
-            case _:
-                self._mark(file, loop.target)
 
     def _mark(self, file: File, node: ast.expr) -> None:
         if isinstance(node, (ast.Tuple, ast.List)):
@@ -374,6 +372,16 @@ class OfFiles(_Whole):
         if last in ASKS and self.program.callee(file, call) is None:
             return True
         return False if isinstance(call.func, ast.Name) and last in _ASKS else None
+
+
+def batch_of(file: File, loop: Loop) -> ast.expr | None:
+    """What a loop over a loader gives a batch to; None for one that counts, and asks the loader with next()."""
+    if isinstance(loop, ast.While) or counts(loop):
+        return None
+    match loop.target, shown(file, loop.iter):
+        case ast.Tuple(elts=[_, batch]), ast.Call(func=ast.Name(id="enumerate")):
+            return batch
+    return loop.target
 
 
 def _draws(name: str, last: str) -> bool:

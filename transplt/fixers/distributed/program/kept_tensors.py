@@ -11,9 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from transplt.fixers.distributed.program.divergent_values import Varying
-from transplt.fixers.distributed.program.outputs import shown
-from transplt.program.loops import counts
+from transplt.fixers.distributed.program.divergent_values import Varying, batch_of
 from transplt.program.program import File, Variable, enclosing_function
 from transplt.program.reached_functions import functions_run_from
 from transplt.program.variable_values import values_of
@@ -120,13 +118,9 @@ class KeptTensors:
 def _read_in(varying: Varying) -> Iterator[Variable]:
     """The variables that a loop over training data gives what its loader yields."""
     for file, loop, loaders in varying.training.loops:
-        match loop:
-            case ast.For(target=target) | ast.AsyncFor(target=target) if loaders and not counts(loop):
-                match target, shown(file, loop.iter):
-                    case ast.Tuple(elts=[*_, batch]), ast.Call(func=ast.Name("enumerate")):
-                        target = batch
-                slots = (varying.program.slot(file, node) for node in inner_nodes(target, ast.Name))
-                yield from (slot for slot in slots if slot is not None)
+        if loaders and (batch := batch_of(file, loop)) is not None:
+            slots = (varying.program.slot(file, node) for node in inner_nodes(batch, ast.Name))
+            yield from (slot for slot in slots if slot is not None)
 
 
 def _without_moves(index: ast.expr) -> ast.expr:

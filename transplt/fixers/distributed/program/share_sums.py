@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from transplt.fixers.distributed.program.datasets import dataset_of, has_own_sampler, iterates
+from transplt.fixers.distributed.program.datasets import dataset_of, has_own_sampler, iterates, samplers_of
 from transplt.fixers.distributed.program.divergence import Divergence
 from transplt.fixers.distributed.program.divergent_values import KEEPS
 from transplt.program.loaders import Shares
@@ -81,9 +81,9 @@ def by_length_of_all(own: SharedFile) -> Iterator[Ratio]:
         parts = _divided(over) if over is not None else None
         if length is not None and parts is not None and parts[2] is length:
             summed = _loop_of_sum(own, sums, parts[1], length.args[0])
-            if summed is not None and (name := _loader_name(own, summed)):
-                undivided = name if own.is_undivided(summed) else ""
-                yield Ratio(*parts[:2], length.args[0], f"{name}.sampler", undivided)
+            if summed is not None and (name := _loader_name(own, summed[0])):
+                undivided = name if own.is_undivided(summed[0]) else ""
+                yield Ratio(*parts[:2], length.args[0], f"{name}.{summed[1]}", undivided)
 
 
 def _by_sizes(own: SharedFile, sums: list[ast.AugAssign], loop: Loop, loaders: tuple[Loader, ...]) -> Iterator[Ratio]:
@@ -190,12 +190,15 @@ def _last_sum(own: SharedFile, sums: list[ast.AugAssign], slots: set[Variable], 
     return above[-1] if above else next(iter(found), None)
 
 
-def _loop_of_sum(own: SharedFile, sums: list[ast.AugAssign], total: ast.expr, counted: ast.expr) -> Loop | None:
-    """The loop over the share that a sum goes over, where what is counted is all of its data; None for other sums.
+def _loop_of_sum(
+    own: SharedFile, sums: list[ast.AugAssign], total: ast.expr, counted: ast.expr
+) -> tuple[Loop, str] | None:
+    """The loop over the share that a sum goes over, where what is counted is all of its data, or what draws them, and
+    what of its loader is as long as its part of that; None for other sums.
 
     `total` has to be summed up in that loop, except in a function that trains: there it is, by the name of the loader.
     """
-    function = enclosing_function(counted)
+    function, slot = enclosing_function(counted), own.slot(counted)
     of = counted.value if isinstance(counted, ast.Attribute) and counted.attr == "dataset" else None
     summed = _last_sum(own, sums, _slots(own, total), counted)
     for at, loop, loaders in own.divergence.training.loops:
@@ -205,10 +208,17 @@ def _loop_of_sum(own: SharedFile, sums: list[ast.AugAssign], total: ast.expr, co
         named = of is not None and text_of(own.file, of) == name
         trains = named and function in own.divergence.training.functions
         adds = summed is not None and loop in chain(summed)
-        slot = own.slot(counted)
-        if trains or (adds and (named or (slot is not None and all(slot in _alike(own, each) for each in loaders)))):
-            return loop if _has_share(own, loaders) else None
+        if adds and (drawn := _draws(own, loaders, slot)) and all(map(own.shares.has, loaders)):
+            return loop, drawn
+        if trains or (adds and (named or all(slot in _alike(own, each) for each in loaders))):
+            return (loop, "sampler") if _has_share(own, loaders) else None
     return None
+
+
+def _draws(own: SharedFile, loaders: tuple[Loader, ...], slot: Variable | None) -> str:
+    """As what some loaders are given a variable that draws for them, `sampler` or `batch_sampler`; empty for none."""
+    given = ((kind, own.program.slot(each.file, value)) for each in loaders for kind, value in samplers_of(each.call))
+    return next((kind for kind, known in given if known == slot is not None), "")
 
 
 def _has_share(own: SharedFile, loaders: tuple[Loader, ...]) -> bool:
@@ -323,6 +333,22 @@ def measured(node: ast.AST) -> ast.expr | None:
         case ast.Call(func=ast.Name(id="len"), args=[sized], keywords=[]):
             return sized
     return None
+
+
+def is_mean(program: Program, file: File, node: ast.expr, seen: frozenset[Variable | None] = frozenset()) -> bool:
+    """True for a single number that is a mean over what there is: `x.mean()`, `torch.mean(x).item()`, in a variable."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="mean") as func, args=args, keywords=[]):
+            return len(args) == (file.names.qualified(func) in ("torch.mean", "numpy.mean"))
+        case (
+            ast.Call(func=ast.Attribute(value=inner, attr="item" | "detach" | "cpu" | "numpy"), args=[])
+            | ast.Call(func=ast.Name("float"), args=[inner])
+        ):
+            return is_mean(program, file, inner, seen)
+    slot = program.slot(file, node)
+    values = program.values.get(slot, ()) if slot is not None else ()
+    known = (each.index is None and is_mean(program, each.file, each.node, seen | {slot}) for each in values)
+    return slot in seen or (bool(values) and all(known))
 
 
 # --- what is counted or kept -----------------------------------------------------------------------------------------
