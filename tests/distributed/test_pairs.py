@@ -445,6 +445,48 @@ def test_data_parallel_goes_out_of_a_file_that_handles_the_npu_too() -> None:
     assert "model = net()\nmodel.to(device)\nmodel = npu_port.wrap(model)\n" in found
 
 
+NETS = """\
+class Nets:
+    def __init__(self):
+        self.critic = net().cuda()
+        self.optimizer = torch.optim.SGD(self.critic.parameters(), lr=0.1)
+
+    def keep(self, name):
+        {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("net.keep(getattr(self, name).state_dict())", "net.keep(npu_port.bare(getattr(self, name)).state_dict())"),
+        ("m = getattr(self, name); net.keep(m.cpu().state_dict())", "net.keep(npu_port.bare(m).cpu().state_dict())"),
+        ("getattr(self, 'net_' + name).width = 3", "npu_port.bare(getattr(self, 'net_' + name)).width = 3"),
+        ("net.keep(self.critic.cpu().state_dict())", "net.keep(self.critic.module.cpu().state_dict())"),
+        *[(each, each) for each in (
+            "getattr(self, name).eval()",
+            "getattr(self, name)(3)",
+            "net.keep(getattr(net, name).width)",
+            "net.keep(getattr(self, 'width').bits)",
+            "m = getattr(self, name); m = m.module; m.eval()",
+        )],
+    ],
+)  # fmt: skip
+def test_a_wrapped_model_by_a_name_that_is_made_when_the_program_runs(line: str, written: str) -> None:
+    loop = "nets = Nets()\nfor x in loader:\n    nets.critic(x).backward()\n    nets.optimizer.step()"
+    parts = HEAD, NETS.format(line), "loader = DataLoader(dataset, 8, True)", loop
+    found = output("\n".join(parts) + "\n")
+    assert "npu_port.wrap(self.critic)" in found and f"{written}\n" in found
+
+
+def test_lengths_stay_on_the_cpu() -> None:
+    """A wrapper with device_ids moves each tensor that it is given to the card, as DataParallel does."""
+    head = "def packed(x, lengths):\n    return torch.nn.utils.rnn.pack_padded_sequence(x, lengths)"
+    assert "model = npu_port.wrap(model, device_ids=None)\n" in output(script(head=head))
+    assert "device_ids" not in output(script(head=head, model="model = torch.nn.DataParallel(net()).cuda()"))
+    assert "device_ids" not in output(script())
+
+
 def test_a_checkpoint_of_data_parallel_keeps_its_names() -> None:
     """DataParallel and its successor both say `module.` in front of each name."""
     tail = 'torch.save(model.state_dict(), "a")\ntorch.save(model.module.state_dict(), "b")'
@@ -720,6 +762,17 @@ def test_files_that_a_function_writes_before_others_list_or_load_them(writes: st
     found = output(script(head=head.replace("{before}", "")))
     assert ('\nprepare("parts")\nnpu_port.wait()  # rank 0 has written it\n' in found) is waits
     assert "wait()" not in output(script(head=head.replace("{before}", "if net.rank:\n    pass\nelse:\n    x = ")))
+
+
+@pytest.mark.parametrize("base", ["torch.utils.data.Dataset", "torch.nn.Module", "object"])
+@pytest.mark.parametrize(("method", "waits"), [("__init__", True), ("__getitem__", False)])
+def test_what_a_dataset_keeps_for_the_next_run(base: str, method: str, waits: bool) -> None:
+    """It is made before the workers of a loader are, which run the rest of it."""
+    body = "if not os.path.exists(path):\n            np.savez(path, 3)\n        self.rows = np.load(path)"
+    head = f"import os\nimport numpy as np\n\n\nclass Rows({base}):\n    def {method}(self, path):\n        {body}\n"
+    found = output(script(head=head, model="rows = Rows('a.npz')\nmodel = net().cuda()"))
+    assert ("        npu_port.wait()  # rank 0 has written it\n        self.rows" in found) is waits
+    assert ("                np.savez(path, 3)\n" in found) is waits
 
 
 PREPARED = """\

@@ -130,15 +130,10 @@ def _closure_loss(bench: Bench, step: OptimizerStep, call: ast.Call) -> None:
     ]
     if not isinstance(loss, ast.Name) or not returned or returned[0].id != loss.id:
         return
-    mean = bench.new_name(f"mean_{loss.id}")
-    bench.after(
-        statement(call),
-        [f"{mean} = {bench.call('mean_over_ranks')}({loss.id})"],
-        "NPU345",
-        f"the mean of {loss.id} over the ranks",
-    )
+    mean, why = bench.new_name(f"mean_{loss.id}"), f"the mean of {loss.id} over the ranks"
+    bench.after(statement(call), [f"{mean} = {bench.call('mean_over_ranks')}({loss.id})"], "NPU345", why)
     for node in returned:
-        bench.change(node, "NPU345", f"the mean of {loss.id} over the ranks", mean)
+        bench.change(node, "NPU345", why, mean)
 
 
 def write_buffers(bench: Bench, effects: Effects) -> None:

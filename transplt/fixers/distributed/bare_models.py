@@ -7,10 +7,11 @@ import ast
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.wrapper_questions import asks_for_wrapper, is_bare_here
 from transplt.program.models import Models, takes_wrapper
-from transplt.program.program import File, Variable, enclosing_function, stores_of, text_of
+from transplt.program.program import SAME_MODULE, File, Variable, enclosing_function, stores_of, text_of
 from transplt.program.wrapper_places import Wrap, before_wrap
 from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.files import names_and_attributes
+from transplt.syntax.nodes import call_of, string_of
 from transplt.syntax.scan import parent, statement
 
 #: What DistributedDataParallel answers as the bare model does. Names of parameters and states are not among it.
@@ -35,6 +36,23 @@ def write_bare(bench: Bench) -> None:
             continue
         text = _bare(bench, node)
         bench.change(node, "NPU337", f"{text}: the model inside its wrapper", text)
+    held = {origin[1] for origin in bench.wraps if origin[0] == "self"}
+    for call in file.scan.calls if held else ():
+        match call:
+            case ast.Call(func=ast.Name("getattr"), args=[ast.Name() as owner, name, *_]) if string_of(name) is None:
+                if models.program.root_class(models.program.class_of(file, owner)) in held:
+                    _write_chosen(bench, call)
+
+
+def _write_chosen(bench: Bench, call: ast.Call) -> None:
+    """The bare model of `getattr(self, name)`, which may be any of those that are wrapped, or none of them."""
+    file, stored = bench.file, parent(call)
+    slot = bench.program.slot(file, stored.targets[0]) if isinstance(stored, ast.Assign) else None
+    named = (each for each in names_and_attributes(file) if slot and bench.program.slot(file, each) == slot)
+    for node in (call, *named):
+        asked = parent(node)
+        if isinstance(asked, ast.Attribute) and _last_asked(asked) not in FORWARDED:
+            bench.put_around(node, "NPU337", "the model inside its wrapper, if it is in one", bench.call("bare"))
 
 
 def write_renewed(bench: Bench, wrap: Wrap) -> None:
@@ -84,6 +102,13 @@ def _taken_out(models: Models, file: File, value: ast.expr) -> Variable | None:
     return None
 
 
+def _last_asked(asked: ast.Attribute) -> str:
+    """What a model is asked for behind what gives itself: `state_dict` of `model.cpu().state_dict`."""
+    while asked.attr in SAME_MODULE and isinstance(next_one := parent(call_of(asked) or asked), ast.Attribute):
+        asked = next_one
+    return asked.attr
+
+
 def _means_bare(bench: Bench, node: ast.expr) -> bool:
     file = bench.file
     if asks_for_wrapper(bench.program, file, node) or is_bare_here(bench.program, file, node):
@@ -91,8 +116,8 @@ def _means_bare(bench: Bench, node: ast.expr) -> bool:
     match parent(node):
         case ast.IfExp(test=test, body=body, orelse=other) if node is not test:  # model.module if cards > 1 else model
             return _taken_out(bench.models, file, other if node is body else body) == bench.program.slot(file, node)
-        case ast.Attribute(attr=attr):
-            return attr not in FORWARDED
+        case ast.Attribute() as asked:
+            return _last_asked(asked) not in FORWARDED
         case ast.Call(args=args) as call:
             return node in args and not takes_wrapper(bench.models, file, call, node)
         case ast.keyword() as keyword:

@@ -75,7 +75,7 @@ class Effects:
             return False
         classes = list(of_kind(ast.ClassDef, chain(node)))
         bases = [last_name(base) for cls in classes for base in cls.bases]
-        if any(name.endswith(_ELSEWHERE) for name in bases):
+        if any(name.endswith(_ELSEWHERE) for name in bases) and function.name != "__init__":
             # what a method of a model writes to a file, as `save` does; what it runs forth and back stays
             writes = called_name(node) in ("save", "save_file")
             if not (writes and bases == ["Module"] and "save" in str(getattr(function, "name", "")).lower()):
@@ -86,7 +86,6 @@ class Effects:
         """All effects of the file."""
         self._progress()
         self._writers()
-        self._runs()
         self.downloads.write()
         self._folders()
         write_names(self.bench, self.runs_after_start)
@@ -159,14 +158,13 @@ class Effects:
         bench = self.bench
         above = parent(run[0])
         if not bench.fits(*run):
-            bench.left(
-                run[0],
-                "every rank does this, and the line cannot be split",
-                f"put it under `if {bench.first}:`",
-            )
+            why = "every rank does this, and the line cannot be split"
+            bench.left(run[0], why, f"put it under `if {bench.first}:`")
             return
         self._hoist(run)
-        if (changing := next(filter(self._changes_read, run), None)) is not None:
+        calls = (each.value for each in run if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call))
+        # What removes, renames or overwrites a file that all ranks may still be reading.
+        if (changing := next((call for call in calls if read_just_before(bench.training, bench.file, call)), None)):
             self._wait_for_readers(run[0], changing)
         only = isinstance(above, ast.If) and block is above.body and run == block and not above.orelse
         if only and isinstance(above, ast.If) and not (set(map(id, run)) & self.averaged):
@@ -184,12 +182,7 @@ class Effects:
         given = arguments_of(call)
         return [each for each in given if acts(self.bench.models, self.bench.file, each)]
 
-    def _changes_read(self, node: ast.stmt) -> bool:
-        """True for what removes, renames or overwrites a file that all ranks may still be reading."""
-        call = node.value if isinstance(node, ast.Expr) else None
-        return isinstance(call, ast.Call) and read_just_before(self.bench.training, self.bench.file, call)
-
-    def _wait_for_readers(self, first: ast.stmt, changing: ast.stmt) -> None:
+    def _wait_for_readers(self, first: ast.stmt, changing: ast.Call) -> None:
         if self.bench.alike(first):
             lines = [f"{self.bench.waiting}  # all ranks have read it"]
             self.bench.before(first, lines, _CODE, "rank 0 changes the file after all ranks have read it")
@@ -214,22 +207,27 @@ class Effects:
     # --- one theme each ----------------------------------------------------------------------------------------------
 
     def _progress(self) -> None:
+        """One progress bar, and one run of wandb: those of rank 0."""
         bench = self.bench
         for call in bench.file.scan.calls:
             name = bench.file.names.qualified(call.func)
-            if name in PROGRESS and keyword_of(call, "disable") is None and self.runs_after_start(call):
-                bench.change(
-                    call,
-                    _CODE,
-                    "one progress bar, on rank 0",
-                    with_keyword("disable", bench.others),
-                    beside=True,
-                )
+            bar = name in PROGRESS
+            if not (bar or name == "wandb.init") or not self.runs_after_start(call):
+                continue
+            key, why = ("disable", "one progress bar, on rank 0") if bar else ("mode", "one wandb run, on rank 0")
+            if keyword_of(call, key) is None and (bar or all(keyword.arg is not None for keyword in call.keywords)):
+                value = bench.others if bar else f'None if {bench.first} else "disabled"'
+                bench.change(call, _CODE, why, with_keyword(key, value), beside=True)
+            elif not bar:
+                why, do = "every rank starts a wandb run here", 'pass mode="disabled" if npu_port.is_first() is False'
+                bench.left(call, why, do, code="NPU344")
 
     def _writers(self) -> None:
         bench = self.bench
         for call in bench.file.scan.calls:
-            derived = self._makes_writer(call)
+            cls = bench.program.callee(bench.file, call)  # a class of the program may be made from a writer
+            names = bench.program.owner[cls].names if isinstance(cls, ast.ClassDef) else bench.file.names
+            derived = any(names.qualified(base) in WRITERS for base in getattr(cls, "bases", ()))
             if bench.file.names.qualified(call.func) not in WRITERS and not derived:
                 continue
             stored = None if derived else parent(call)
@@ -238,20 +236,9 @@ class Effects:
             if slot is not None and self.runs_after_start(call) and all(map(self._is_written_to, uses)):
                 bench.change(call, _CODE, "TensorBoard is written by rank 0", only_if(bench.first))
             else:
-                bench.remark(
-                    call,
-                    "NPU352",
-                    "each rank creates a TensorBoard log here, but only rank 0 writes to it",
-                    "the logs of the other ranks are empty; create the writer on rank 0 only, if nothing else uses it",
-                )
-
-    def _makes_writer(self, call: ast.Call) -> bool:
-        """True for an object of a class of the program that is a writer of TensorBoard."""
-        cls = self.bench.program.callee(self.bench.file, call)
-        if not isinstance(cls, ast.ClassDef):
-            return False
-        names = self.bench.program.owner[cls].names
-        return any(names.qualified(base) in WRITERS for base in cls.bases)
+                why = "each rank creates a TensorBoard log here, but only rank 0 writes to it"
+                do = "the logs of the other ranks are empty; create the writer on rank 0 only, if nothing else uses it"
+                bench.remark(call, "NPU352", why, do)
 
     def _files(self) -> None:
         """A file that is written here and there: the other ranks write into nothing."""
@@ -288,22 +275,6 @@ class Effects:
         if not isinstance(node.ctx, ast.Load):
             return True
         return isinstance(call, ast.Call) and isinstance(parent(call), ast.Expr) and self._is_effect(call)
-
-    def _runs(self) -> None:
-        bench = self.bench
-        for call in bench.file.scan.calls:
-            if bench.file.names.qualified(call.func) != "wandb.init" or not self.runs_after_start(call):
-                continue
-            if keyword_of(call, "mode") is None and not any(keyword.arg is None for keyword in call.keywords):
-                value = f'None if {bench.first} else "disabled"'
-                bench.change(call, _CODE, "one wandb run, on rank 0", with_keyword("mode", value), beside=True)
-            else:
-                bench.left(
-                    call,
-                    "every rank starts a wandb run here",
-                    'pass mode="disabled" if npu_port.is_first() is False',
-                    code="NPU344",
-                )
 
     def _folders(self) -> None:
         """All ranks make a folder at once: none of them may mind that it is there."""

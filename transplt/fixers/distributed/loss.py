@@ -132,12 +132,8 @@ def _average(bench: Bench, effects: Effects, block: list[ast.stmt], readers: lis
     """Average before the first reader of a block; readers in conditions of their own are averaged there."""
     apart = [node for node in readers if id(node) not in bench.verdict.ways.varying.same]
     if apart:
-        bench.remark(
-            apart[0],
-            "NPU346",
-            f"{apart[0].id} is the value of one rank here",
-            "the condition may differ between ranks, so they cannot take the mean inside it",
-        )
+        do = "the condition may differ between ranks, so they cannot take the mean inside it"
+        bench.remark(apart[0], "NPU346", f"{apart[0].id} is the value of one rank here", do)
         readers = [node for node in readers if node not in apart]
     rest, here = readers, [node for node in readers if _direct(node, block)]
     if here:
@@ -188,10 +184,8 @@ def _tests(node: ast.If) -> Iterator[ast.expr]:
 
 def _put_mean(bench: Bench, effects: Effects, before: ast.stmt, readers: list[ast.Name]) -> None:
     if not bench.fits(before):
-        bench.remark(
-            readers[0], "NPU346", f"{readers[0].id} is the value of one rank here", "take the mean over the ranks "
-            "by hand"
-        )
+        why = f"{readers[0].id} is the value of one rank here"
+        bench.remark(readers[0], "NPU346", why, "take the mean over the ranks by hand")
         return
     lines: list[str] = []
     means: dict[str, str] = {}

@@ -40,8 +40,10 @@ def claim_data_parallel(bench: Bench) -> None:
 
 def _options(bench: Bench, wrap: Wrap) -> str:
     """What the wrapper of a model is given besides the card."""
-    apart = ", broadcast_buffers=False" if buffers_apart(bench.models, wrap.origin) else ""
-    return apart + (", find_unused_parameters=True" if wrap.origin in bench.verdict.unused else "")
+    options = ", broadcast_buffers=False" if buffers_apart(bench.models, wrap.origin) else ""
+    if not wrap.parallel and any(b"pack_padded_sequence" in file.source.utf8 for file in bench.program.files):
+        options += ", device_ids=None"  # else it moves all that it is given to the card, as DataParallel: lengths, too
+    return options + (", find_unused_parameters=True" if wrap.origin in bench.verdict.unused else "")
 
 
 def _turn(bench: Bench, wrap: Wrap) -> None:
@@ -98,13 +100,8 @@ def write_models(bench: Bench) -> None:
     file, call = training.backwards[0]
     if not wraps and file is own:
         wanted = " or ".join(bench.work.settings.targets)
-        bench.left(
-            call,
-            f"no optimizer gets a model named {wanted}" if wanted else "the model that is trained here was not "
-                                                                           "found",
-            "name the variable with -t, or wrap it: model = npu_port.wrap(model)",
-            code="NPU338",
-        )
+        none = f"no optimizer gets a model named {wanted}" if wanted else "the model that is trained here was not found"
+        bench.left(call, none, "name the variable with -t, or wrap it: model = npu_port.wrap(model)", code="NPU338")
     remark_rates(bench)
 
 

@@ -68,7 +68,11 @@ def _before_effects(program: Program, body: list[ast.stmt], first: ast.stmt) -> 
     file = program.files[0]
     named = {id(each) for at in program.files for each in names_written_to(program, at)}
     for node in body[: body.index(first)]:
-        if id(node) in named or any(_opens_for_writing(file, call) for call in inner_nodes(node, ast.Call)):
+        for call in inner_nodes(node, ast.Call):  # what one rank alone is to write
+            known = file.names.qualified(call.func) == "wandb.init" or last_name(call.func) == "SummaryWriter"
+            if known or opens_to_write(file, call):
+                return node
+        if id(node) in named:
             return node
         for function in reached_functions(program, [node]):
             owner = program.owner[function]
@@ -78,12 +82,6 @@ def _before_effects(program: Program, body: list[ast.stmt], first: ast.stmt) -> 
             if named and any(id(each) in named for each in inner_nodes(function, ast.Assign)):
                 return node
     return first
-
-
-def _opens_for_writing(file: File, call: ast.Call) -> bool:
-    """True for a call that opens what one rank alone is to write."""
-    known = file.names.qualified(call.func) == "wandb.init" or last_name(call.func) == "SummaryWriter"
-    return known or opens_to_write(file, call)
 
 
 def _entered(program: Program, file: File, node: ast.stmt) -> Function | None:

@@ -35,10 +35,7 @@ _METHODS = frozenset(
 
 def acts(models: Models, file: File, node: ast.expr) -> bool:
     """True unless an expression surely gives a value only. What is unknown counts as acting."""
-    return _acts(models, file, node, set())
-
-
-def _acts(models: Models, file: File, node: ast.AST, seen: set[ast.AST]) -> bool:
+    seen: set[ast.AST] = set()
     for inner in ast.walk(node):
         if isinstance(inner, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
             return True
