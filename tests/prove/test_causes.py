@@ -287,6 +287,9 @@ def ops(*calls: Op, loads: int | None = None) -> Training:
         ([[(20, "mul", [4], 1.0), (21, "sum", [], 5.0)], [(20, "mul", [4], 3.0)]], 20),  # the first of all ranks
         ([[(20, "mul", [4], 1.0), (21, "sum", [], 5.0)], [(20, "mul_", [4], 3.0)]], 21),
         ([[(19, "add", [4], 3.0), (20, "mul", [4], 1.0), (21, "sum", [], 5.0)]], 21),  # one process has no such call
+        # What one process has is the sum, or the mean, of what the ranks have.
+        ([[(20, "mul", [4], 0.3), (21, "sum", [], 5.0)], [(20, "mul", [4], 0.7), (21, "sum", [], 5.0)]], 21),
+        ([[(20, "mul", [4], 0.3), (21, "sum", [], 1.5)], [(20, "mul", [4], 1.7), (21, "sum", [], 2.5)]], 0),
     ],
 )
 def test_what_a_rank_computes_otherwise_than_one_process(ranks: list[list[Op]], line: int) -> None:

@@ -34,9 +34,5 @@ def stood(text: str) -> dict[str, Any] | None:
             path = _ESCAPED.sub(lambda found: chr(int(next(filter(None, found.groups())), 16)), frame[1])
             threads[-1].append({"path": os.path.abspath(path), "line": int(frame[2]), "function": frame[3]})
     ordered = [*([threads[current]] if current is not None else []), *reversed(threads)]
-    return next((frame for thread in ordered for frame in thread if _is_user(frame["path"], libraries)), None)
-
-
-def _is_user(path: str, libraries: list[str]) -> bool:
-    inside = os.path.realpath(path)
-    return not os.path.basename(path).startswith("<") and not any(part in inside for part in libraries)
+    written = (frame for thread in ordered for frame in thread if not os.path.basename(frame["path"]).startswith("<"))
+    return next((each for each in written if not any(map(os.path.realpath(each["path"]).count, libraries))), None)

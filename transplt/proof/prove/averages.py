@@ -82,8 +82,8 @@ def _source(words: str, turn: int, rank: Training, root: Path, *, divided: bool 
     for path in dict.fromkeys(place.path for place in asked if before):
         text = read_source(str(root / path)) or ""
         lines = text.splitlines()
-        for told in re.finditer(rf"{re.escape(before[-1])}\s*\{{(\w+)", text):
-            gives = re.compile(rf"\s*(?:\w+, )*{told[1]}\b[\w, ]* \W?= ")
+        for told in re.finditer(rf"{re.escape(before[-1])}\s*\{{\W*(\w+)", text):
+            gives = re.compile(rf"\s*(?:\w+, )*{told[1]}\b[\w, \[\]]* \W?= ")
             given = [line for line in range(1, text.count("\n", 0, told.start()) + 1) if gives.match(lines[line - 1])]
             nearest = itertools.islice(behind(text, given[-1]), _NEAR) if given else ()
             way = [Place(path, line) for statement in nearest for line in statement]

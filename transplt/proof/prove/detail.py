@@ -34,20 +34,32 @@ def first_other_result(
 def first_other_share(one: Sequence[Training], ranks: Sequence[Training], step: int) -> Difference | None:
     """The first call of a rank whose result has the shape that it has in one process with the data of all, and other
     values: what a line makes of a share has another shape. What other ranks than the first draw for parameters is
-    overwritten by its own; and behind steps that agree, single numbers are those of a share, as losses are."""
+    overwritten by its own; behind steps that agree, single numbers are those of a share, as losses are; and what is the
+    sum or the mean of what the ranks have is no fault of theirs."""
     known, far = dict(_numbered(one[0])) if one else {}, 1e-4 if step == 1 else 1e-2  # roundings add up
     found: list[tuple[int, Difference]] = []
-    for rank in ranks:
-        taken = max((each.index for each in rank.steps if each.number < step), default=len(rank.events))
-        for key, event in _numbered(rank.until(taken)):
+    ends = [max((each.index for each in rank.steps if each.number < step), default=len(rank.events)) for rank in ranks]
+    every = [dict(_numbered(rank.until(end))) for rank, end in zip(ranks, ends, strict=True)]
+    for rank, numbered in zip(ranks, every, strict=True):
+        for key, event in numbered.items():
             mine, fields = known.get(key), event.fields
             counts = rank is ranks[0] or (fields["grad"] and not fields["name"].endswith("_"))
             counts = counts and (step == 1 or math.prod(fields["shape"]) > 1)
-            if mine is not None and counts and mine.fields["shape"] == fields["shape"] and _apart(mine, event, far):
+            if mine is None or not counts or mine.fields["shape"] != fields["shape"] or not _apart(mine, event, far):
+                continue
+            if not _shared(mine, [each.get(key) for each in every], far):
                 what = f"{_name(event)} gives a different result than with one process"
                 found.append((mine.index, Difference(what, event.place, callers=fields["by"])))
                 break
     return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def _shared(mine: Event, ranks: Sequence[Event | None], far: float) -> bool:
+    """Whether the ranks have shares of a result, which is the sum or the mean of theirs."""
+    whole, parts = mine.fields["p"], [each.fields["p"] for each in ranks if each is not None]
+    sums = [(at, math.fsum(each[at] for each in parts)) for at in (1, 2)]
+    near = ([abs(total / by - whole[at]) <= far * max(whole[0], 1e-12) for at, total in sums] for by in (1, len(ranks)))
+    return len(parts) == len(ranks) and any(map(all, near))
 
 
 def _numbered(training: Training) -> Iterator[tuple[Hashable, Event]]:

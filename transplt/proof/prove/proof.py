@@ -34,10 +34,8 @@ from transplt.rules.silent_errors import CODE as SILENT
 
 #: Operators of an NPU that are a layer each.
 _LAYER = re.compile("lstm|gru|rnn", re.IGNORECASE)
-#: A run of so many seconds may go on for so many times as many steps, to come to what stands behind them.
+#: A run of so many seconds may go on for so many times as many steps, to its end or to what stands behind them.
 _SOON, _FARTHER = 10.0, 10
-#: A program that ends within so many times as many steps is compared as a whole.
-_SMALL = 5
 
 
 @dataclass
@@ -138,18 +136,18 @@ class Prover:
         if trace is None or trace.steps != Trace().steps or run.outcome.seconds > _SOON * busy:
             return run
         self.announce("the original again, to find its end, or its first evaluation and checkpoint")
-        farther = self.original.run(steps=_FARTHER * trace.steps).first or one
+        far = _FARTHER * trace.steps  # to their ends, which need not be at one step
+        ahead = self.original.run(steps=far)
+        farther = ahead.first or one
         last = max((first.index for _, first in ends.reached(project, farther) if first is not None), default=0)
-        few = max(Counter(step.optimizer for step in farther.steps).values(), default=0) < _SMALL * trace.steps
-        whole = few and not farther.cut
-        taken = (step.optimizer for step in farther.steps if step.index < last or whole)
-        steps = max(Counter(taken).values(), default=0) + whole  # one more than it takes: it comes to its end
+        before = Counter(step.optimizer for step in farther.steps if step.index < last)
+        steps = max(before.values(), default=0) if farther.cut else far
         if steps <= trace.steps:
             return run
         for runner in (self.original, self.migrated, self.on_cuda):
             if runner is not None:
                 runner.options = replace(runner.options, trace=replace(trace, steps=steps))
-        return self.original.run()
+        return self.original.run() if farther.cut else ahead
 
     def _judged_by_compiler(self, run: Run) -> tuple[Run, list[Part]]:
         """A run without the estimates that the compiler for Ascend cards has replaced, and the part that it says."""

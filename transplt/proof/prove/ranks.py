@@ -13,7 +13,7 @@ from functools import partial
 from transplt.proof.prove.found import Difference, Rounding, Width
 from transplt.proof.prove.steps import SETTING, pairs
 from transplt.proof.prove.tolerance import Compare, Figure, Gap, Held, hold, widest
-from transplt.proof.prove.training import Event, Optimizer, Place, Training, TrainingStep
+from transplt.proof.prove.training import Event, Place, Training, TrainingStep
 
 _NOT_SENT = "the values of rank 0 are not sent to the other ranks"
 
@@ -46,7 +46,8 @@ def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
                     made = first.optimizers[left.optimizer]
                     what = f"{made.name(place)} differs between rank {first.rank} and rank {other.rank}"
                     what += f" after step {left.number + 1}"
-                    if _in_no_wrapper(first, made, place):
+                    wrapped = {each for event in first.of("wrap") for each in event.fields.get("ids", ())}
+                    if wrapped and place < len(made.ids) and made.ids[place] not in wrapped:
                         cause = "no wrapper exchanges its gradients: it is in none, or was frozen then"
                         # Weights of a loss are in nothing that could be wrapped.
                         at = _unexchanged(first, left) if made.is_of_no_network(place) else made.place
@@ -121,12 +122,6 @@ def _alone(left: TrainingStep, right: TrainingStep) -> int | None:
     common = statistics.median_low(ratios.values() or [1.0])
     alone = [place for place, ratio in ratios.items() if not math.isclose(ratio, common, rel_tol=1e-4)]
     return alone[0] if 0 < 2 * len(alone) < len(ratios) else None
-
-
-def _in_no_wrapper(training: Training, made: Optimizer, place: int) -> bool:
-    """Whether others of the parameters that train are in a wrapper, and this one is not."""
-    wrapped = {each for event in training.of("wrap") for each in event.fields.get("ids", ())}
-    return bool(wrapped) and place < len(made.ids) and made.ids[place] not in wrapped
 
 
 def _before(training: Training, step: TrainingStep) -> list[Event]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -147,22 +148,22 @@ class Several:
 
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
         """W processes against one that is given what they had. Of what is drawn for the samples of all, and of what
-        hangs on their order, each rank takes rows that follow each other, or each W-th: one of them has to agree."""
+        hangs on their order, each rank takes rows that follow each other, or each W-th: one of them has to agree, and
+        where none does the one that agrees longer tells more."""
         part = self._in_order(world, several, reference, in_turn=False)
         if part.verdict.word is not Word.DIFFERS or not several.trainings[0].of("batch"):
             return part
         other = self._in_order(world, several, reference, in_turn=True)
-        differs = other.verdict.word is Word.DIFFERS and not of_the_global_batch(several.trainings)
-        return part if differs else other
-
-    def _starter(self, reference: Run) -> Runner:
-        """Of one process: the original's, but where that stops, or begins a group, or draws other numbers."""
-        draws = draws_by_itself(self.migrated.project.root, self.migrated.inserted)
-        return self.migrated if reference.stop is not None or has_groups(reference) or draws else self.original
+        if other.verdict.word is not Word.DIFFERS or of_the_global_batch(several.trainings):
+            return other
+        return max(part, other, key=lambda each: each.findings.differences[0].step or 0)
 
     def _replayed(self, several: Run, reference: Run, *, in_turn: bool) -> tuple[Runner, Replay]:
-        """What starts one process, and with which batches."""
-        starter, rank = self._starter(reference), several.trainings[0]
+        """What starts one process, the original's but where that stops, or begins a group, or draws other numbers, and
+        with which batches."""
+        draws = draws_by_itself(self.migrated.project.root, self.migrated.inserted)
+        other, rank = reference.stop is not None or has_groups(reference) or draws, several.trainings[0]
+        starter = self.migrated if other else self.original
         alone = reference.first if starter is self.original else rank
         lengths = loaders.lengths(rank, alone) if alone is not None else {}
         batches = loaders.global_batches(several.trainings, in_turn=in_turn)
@@ -196,10 +197,11 @@ class Several:
         found.curves = steps.curves(one, meant)
         whose = f"one process with the batches of {world}"
         shaken = Shaken(starter, same, rounding, self.announce, whose)
-        shake: Callable[[], Sequence[Training]] = (lambda: ()) if why else shaken.trainings
+        shake: Callable[[], Sequence[Training]] = (lambda: ()) if why and not alike else shaken.trainings
         held = hold(one, meant, rounding, precision.comparison(mixed), shake)
         first, found.widths = held.first, [*held.widths]
         # Behind steps that agree the same losses are those of the same samples; a loss has no figure.
+        why = "" if first is not None and 0 < (first.step or 0) <= alike else why
         lacks = lacks if first is None or (first.step or 0) < 2 or first.figure[:1] in ((), ("number",)) else ""
         told = partial(averages.other_average, single.outcome, several.outcome, rank, world, self.migrated.project.root)
         if first is None:
@@ -208,7 +210,8 @@ class Several:
         if first is None:
             return _agreeing(title, found, held, "one process's")
         if why or lacks:
-            sized = sizes.other_sizes(one, several.trainings, meant, rounding, same_data=not lacks)
+            known = bool(same.batches) or alike == math.inf
+            sized = sizes.other_sizes(one, several.trainings, meant, rounding, same_data=known)
             if sized is None and why and not mixed:
                 sized = told(about=True)
             if sized is not None:
@@ -296,8 +299,9 @@ def _trained(run: Run) -> bool:
     return has_groups(run) and len(together) > 1 and all(training.steps for training in together)
 
 
-def _incomparable(trainings: list[Training], *, alike: bool) -> str:
-    """Why one process may rightly compute something else, "" where it may not; `alike`: all draw the same numbers."""
+def _incomparable(trainings: list[Training], *, alike: float) -> str:
+    """Why one process may rightly compute something else, "" where it may not; all draw the same numbers for `alike`
+    steps."""
     first = trainings[0]
     names = {name.rpartition(".")[2] for step in first.steps for name in step.buffers}
     if "running_mean" in names:
@@ -306,6 +310,7 @@ def _incomparable(trainings: list[Training], *, alike: bool) -> str:
     if uneven is not None:
         return f"batch {uneven + 1} cannot be divided evenly among the ranks (drop_last would skip it)"
     draws = first.of("draw")
-    if draws and not alike and not of_the_global_batch(trainings):
-        return f"random numbers are drawn in training ({draws[0].place}), and each rank draws its own"
+    if draws and alike < math.inf and not of_the_global_batch(trainings):
+        others = "each rank draws its own" if drawn_by_all(trainings) < math.inf else "one process draws others"
+        return f"random numbers are drawn in training ({draws[0].place}), and {others}"
     return ""
