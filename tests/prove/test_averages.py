@@ -70,6 +70,7 @@ def test_about_so_much_where_batches_are_others(one: list[float], several: list[
     [
         ("hits = count()\ndist.all_reduce(hits)\nacc = hits / 8\nprint(f'acc {acc:.2f} %')\n", 2),
         ("hits = count()\ndist.all_reduce(loss)\nacc = hits / 8\nprint(f'acc {acc:.2f} %')\n", None),  # its own share
+        ("acc = count()\ndist.all_reduce(acc[:2])\nacc[2] = 8\nprint(f'acc {(acc[0] / acc[1]).item():.2f} %')\n", 2),
     ],
 )
 def test_a_figure_of_all_ranks_that_is_another(body: str, line: int | None, tmp_path: Path) -> None:

@@ -156,6 +156,44 @@ def test_draws_that_are_those_of_one_process(sums: list[tuple[int, ...]], alike:
     assert drawn_by_all([told([{}])] * 2) == math.inf  # nothing is drawn
 
 
+def drawing(sums: Sequence[int], steps: Sequence[Step], rank: int | None = None) -> Training:
+    """One process that draws before each step, without a loader: a rank computes with half of what one process does."""
+    training = Told() if rank is None else Told().tell("group", rank=rank, world=2)
+    training.made().tell("others", o=0, p={}, given=[4 if rank is None else 2]).tell("draw", 20)
+    for number, (drawn, step) in enumerate(zip(sums, steps, strict=True)):
+        training.tell("noise", 20, step=number, number=0, sum=drawn, rows=4).step(**step)
+    return training.training()
+
+
+@pytest.mark.parametrize(
+    ("sums", "steps", "verdict"),
+    [
+        ((7, 8), [{}, {}], "equal: 2 steps compared"),
+        ((7, 9), [{"grad": 0.6}, {}], "differs: train.py:14: the gradient of Net.0 at step 1"),
+        ((7, 9), [{}, {"grad": 0.6}], "equal: the ranks agree; one process and 2 are not compared: random numbers are "
+         "drawn in training (train.py:20), and one process draws others"),
+        ((6, 8), [{"grad": 0.6}, {}], "equal: the ranks agree; one process and 2 are not compared"),
+    ],
+)  # fmt: skip
+def test_draws_that_are_those_of_one_process_for_some_steps(sums: list[int], steps: list[Step], verdict: str) -> None:
+    ranks = [drawing(sums, steps, rank) for rank in range(2)]
+    assert str(against_one(drawing((7, 8), [{}, {}]), ranks).verdict).startswith(verdict)
+
+
+def test_of_two_orders_of_a_batch_the_one_that_agrees_longer_is_told() -> None:
+    ranks = [told([{}, {}, {}], rank=rank, width=2) for rank in range(2)]
+    first, third = [{"grad": 0.6}, {}, {}], [{}, {}, {"grad": 0.6}]
+    for in_order, in_turn in ((first, third), (third, first)):
+        def one(world: int = 1, replay: Replay | None = None, orders: Any = (in_order, in_turn), **how: Any) -> Run:
+            batches = replay.batches.get("0.0", [[0, 1]]) if replay is not None else [[0, 1]]
+            return run(told(orders[batches[0][1] != 1]))
+
+        original = SimpleNamespace(inserted={}, project=ALONE, run=one)
+        migrated = SimpleNamespace(inserted={}, project=BY_ITSELF, run=lambda world=1, **how: run(*ranks))
+        parts = Several(original, migrated, lambda text: None).parts(2, run(told([{}] * 3)))  # type: ignore[arg-type]
+        assert "at step 3" in parts[-1].verdict.sentence
+
+
 @pytest.mark.parametrize(("in_turn", "batches"), [(False, [[0, 1, 2, 3]]), (True, [[0, 2, 1, 3]])])
 def test_the_order_of_a_global_batch(in_turn: bool, batches: list[list[int]]) -> None:
     ranks = [told([{}], rank=rank, width=2) for rank in range(2)]
