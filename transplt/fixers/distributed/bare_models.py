@@ -46,13 +46,13 @@ def write_bare(bench: Bench) -> None:
 
 def _write_chosen(bench: Bench, call: ast.Call) -> None:
     """The bare model of `getattr(self, name)`, which may be any of those that are wrapped, or none of them."""
-    file, stored = bench.file, parent(call)
-    slot = bench.program.slot(file, stored.targets[0]) if isinstance(stored, ast.Assign) else None
+    file = bench.file
+    slot = bench.program.slot(file, getattr(parent(call), "targets", [call])[0])
     named = (each for each in names_and_attributes(file) if slot and bench.program.slot(file, each) == slot)
     for node in (call, *named):
-        asked = parent(node)
-        if isinstance(asked, ast.Attribute) and _last_asked(asked) not in FORWARDED:
-            bench.put_around(node, "NPU337", "the model inside its wrapper, if it is in one", bench.call("bare"))
+        match parent(node):
+            case ast.Attribute() as asked if _last_asked(asked) not in FORWARDED:
+                bench.put_around(node, "NPU337", "the model inside its wrapper, if it is in one", bench.call("bare"))
 
 
 def write_renewed(bench: Bench, wrap: Wrap) -> None:

@@ -138,9 +138,9 @@ def _figures(ways: Divergence) -> Iterator[tuple[ast.expr, File]]:
     """Means over what one rank has, by which the ranks would end a loop apart: `kl` of `if kl > limit: break`."""
     for file, test in ways.divergences():
         for compared in inner_nodes(test, ast.Compare) if isinstance(parent(test), ast.If) else ():
-            sides = [compared.left, *compared.comparators]
-            if all(isinstance(op, (ast.Gt, ast.GtE, ast.Lt, ast.LtE)) for op in compared.ops):
-                yield from ((each, file) for each in sides if is_mean(ways.program, file, each))
+            match compared:
+                case ast.Compare(left=left, ops=[ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE()], comparators=[right]):
+                    yield from ((each, file) for each in (left, right) if is_mean(ways.program, file, each))
 
 
 # --- what stands in the way ------------------------------------------------------------------------------------------

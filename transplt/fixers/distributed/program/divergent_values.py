@@ -374,9 +374,9 @@ class OfFiles(_Whole):
         return False if isinstance(call.func, ast.Name) and last in _ASKS else None
 
 
-def batch_of(file: File, loop: Loop) -> ast.expr | None:
+def batch_of(file: File, loop: ast.For | ast.AsyncFor) -> ast.expr | None:
     """What a loop over a loader gives a batch to; None for one that counts, and asks the loader with next()."""
-    if isinstance(loop, ast.While) or counts(loop):
+    if counts(loop):
         return None
     match loop.target, shown(file, loop.iter):
         case ast.Tuple(elts=[_, batch]), ast.Call(func=ast.Name(id="enumerate")):

@@ -118,9 +118,10 @@ class KeptTensors:
 def _read_in(varying: Varying) -> Iterator[Variable]:
     """The variables that a loop over training data gives what its loader yields."""
     for file, loop, loaders in varying.training.loops:
-        if loaders and (batch := batch_of(file, loop)) is not None:
-            slots = (varying.program.slot(file, node) for node in inner_nodes(batch, ast.Name))
-            yield from (slot for slot in slots if slot is not None)
+        match loop:
+            case ast.For() | ast.AsyncFor() if loaders and (batch := batch_of(file, loop)) is not None:
+                slots = (varying.program.slot(file, node) for node in inner_nodes(batch, ast.Name))
+                yield from (slot for slot in slots if slot is not None)
 
 
 def _without_moves(index: ast.expr) -> ast.expr:
