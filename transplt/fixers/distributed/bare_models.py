@@ -11,7 +11,7 @@ from transplt.program.program import SAME_MODULE, File, Variable, enclosing_func
 from transplt.program.wrapper_places import Wrap, before_wrap
 from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.files import names_and_attributes
-from transplt.syntax.nodes import call_of, string_of
+from transplt.syntax.nodes import call_of
 from transplt.syntax.scan import parent, statement
 
 #: What DistributedDataParallel answers as the bare model does. Names of parameters and states are not among it.
@@ -36,23 +36,6 @@ def write_bare(bench: Bench) -> None:
             continue
         text = _bare(bench, node)
         bench.change(node, "NPU337", f"{text}: the model inside its wrapper", text)
-    held = {origin[1] for origin in bench.wraps if origin[0] == "self"}
-    for call in file.scan.calls if held else ():
-        match call:
-            case ast.Call(func=ast.Name("getattr"), args=[ast.Name() as owner, name, *_]) if string_of(name) is None:
-                if models.program.root_class(models.program.class_of(file, owner)) in held:
-                    _write_chosen(bench, call)
-
-
-def _write_chosen(bench: Bench, call: ast.Call) -> None:
-    """The bare model of `getattr(self, name)`, which may be any of those that are wrapped, or none of them."""
-    file = bench.file
-    slot = bench.program.slot(file, getattr(parent(call), "targets", [call])[0])
-    named = (each for each in names_and_attributes(file) if slot and bench.program.slot(file, each) == slot)
-    for node in (call, *named):
-        match parent(node):
-            case ast.Attribute() as asked if _last_asked(asked) not in FORWARDED:
-                bench.put_around(node, "NPU337", "the model inside its wrapper, if it is in one", bench.call("bare"))
 
 
 def write_renewed(bench: Bench, wrap: Wrap) -> None:

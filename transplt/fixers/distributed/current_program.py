@@ -24,6 +24,8 @@ from transplt.syntax.scan import parent
 _OURS = full_names("distributes")
 #: The code of what a person has to do unless a page of its own speaks of it.
 LEFT = "NPU332"
+#: What to do where a line has to be split.
+SPLIT = "put each statement on its own line and run transplt again"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -236,11 +236,8 @@ def _without_sync(bench: Bench, loop: Loop, step: ast.If, backward: int) -> None
     between = (at for item in loop.body[: loop.body.index(step)] for at in of_kind(ast.AugAssign, ast.walk(item)))
     counts_later = any(plain_name(at.target) in counted for at in between)
     if len(names) != 1 or not bench.fits(*nodes) or counted & assigned or counts_later:
-        bench.left(
-            step,
-            "gradients are accumulated here, and every backward pass synchronises them",
-            "run the passes without a step of the optimizer under `with model.no_sync():`",
-        )
+        why = "gradients are accumulated here, and every backward pass synchronises them"
+        bench.left(step, why, "run the passes without a step of the optimizer under `with model.no_sync():`")
         return
     test = text_of(bench.file, step.test)
     if "\n" in test:

@@ -10,6 +10,7 @@ from transplt.fixers.distributed.program.unwrapped import (
     grown_later,
     handed_over,
     made_anew,
+    moved_off,
     state_elsewhere,
 )
 from transplt.program.imports import imports_of
@@ -75,6 +76,8 @@ def _keeps_from_wrapper(models: Models, origin: Variable, wrap: Wrap | None) -> 
         return f"{name} is used by a function before it can be wrapped"
     if not wrap.in_place and (node := handed_over(models, wrap)) is not None:
         return f"{name} is passed on in line {node.lineno} before it can be wrapped"
+    if (node := moved_off(models, wrap)) is not None:
+        return f"{name} is moved to the CPU in line {node.lineno}, and back to its card"
     if frozen_later(models, wrap):
         return f"parameters of {name} are frozen or unfrozen after it can be wrapped"
     if wrap.in_place and runs_elsewhere(program, wrap.file):

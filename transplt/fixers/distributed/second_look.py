@@ -8,7 +8,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.distributed.averaging import write_averages, write_buffers
-from transplt.fixers.distributed.current_program import Bench, bench_of
+from transplt.fixers.distributed.current_program import SPLIT, Bench, bench_of
 from transplt.fixers.distributed.devices import write_devices, write_loads
 from transplt.fixers.distributed.effects import Effects
 from transplt.fixers.distributed.loss import write_accumulation, write_counts, write_means
@@ -68,9 +68,8 @@ def write_checks(bench: Bench) -> None:
             line = f"{bench.call('check_ranks')}({text}, every={every})"
             bench.after(place, [line], _CHECKED, f"every {every} steps the ranks are compared")
         else:
-            bench.remark(
-                step.call, _CHECKED, "the ranks are not compared after this step", "add npu_port.check_ranks by hand"
-            )
+            why, do = "the ranks are not compared after this step", "add npu_port.check_ranks by hand"
+            bench.remark(step.call, _CHECKED, why, do)
 
 
 def write_start(bench: Bench) -> None:
@@ -81,11 +80,7 @@ def write_start(bench: Bench) -> None:
     if bench.file is not start.file:
         return
     if not bench.fits(start.first):
-        bench.left(
-            start.first,
-            "the process group must be created here, and this line cannot be split",
-            "put each statement on its own line and run transplt again",
-        )
+        bench.left(start.first, "the process group must be created here, and this line cannot be split", SPLIT)
         return
     lines = [f"{bench.call('start')}()"]
     if start.guard:

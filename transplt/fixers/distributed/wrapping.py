@@ -8,7 +8,7 @@ from transplt.edits.trees.calls import only_argument
 from transplt.edits.trees.expressions import wrapped_anew
 from transplt.edits.trees.names import dotted
 from transplt.fixers.distributed.bare_models import write_bare, write_renewed
-from transplt.fixers.distributed.current_program import Bench
+from transplt.fixers.distributed.current_program import SPLIT, Bench
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.models import is_optimizer
 from transplt.program.wrapper_places import Wrap, buffers_apart
@@ -120,11 +120,8 @@ def _write_wrap(bench: Bench, wrap: Wrap) -> None:
     if wrap.in_place:
         return
     if not bench.fits(wrap.after):
-        bench.left(
-            wrap.after,
-            f"{wrap.name} must be wrapped in DistributedDataParallel here, and this line cannot be split",
-            "put each statement on its own line and run transplt again",
-        )
+        why = f"{wrap.name} must be wrapped in DistributedDataParallel here, and this line cannot be split"
+        bench.left(wrap.after, why, SPLIT)
         return
     options = _options(bench, wrap)
     text = f"{wrap.name} = {bench.call('wrap')}({wrap.name}{_to_card(bench, wrap)}{options})"

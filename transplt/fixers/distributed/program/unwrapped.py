@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 
 from transplt.flow.callees import DATA_PARALLEL
+from transplt.program.cards import MOVES
 from transplt.program.late_parameters import makes_parameters
 from transplt.program.models import Models
-from transplt.program.program import Variable, enclosing_function, stores_of
+from transplt.program.program import File, Program, Variable, enclosing_function, stores_of
+from transplt.program.variable_values import values_of
 from transplt.program.wrapper_places import Wrap, before_wrap, part_at
 from transplt.syntax.files import names_and_attributes
-from transplt.syntax.nodes import begins, call_of, last_name, root_name
+from transplt.syntax.nodes import attribute_of, begins, call_of, inner_nodes, last_name, root_name, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 _TAKES_LAYERS = frozenset({"append", "extend", "insert", "add_module", "register_module", "register_parameter"})
@@ -59,15 +61,37 @@ def _puts_in(part: ast.AST) -> bool:
 
 
 def state_elsewhere(models: Models, origin: Variable) -> str | None:
-    """Where the state of a model is read or loaded through an object whose class is not known: with what names?"""
-    for file in models.program.files:
-        for word in ("state_dict", "load_state_dict"):
-            for node in file.scan.attributes.get(word, ()):
-                owner = node.value
-                same = isinstance(owner, ast.Attribute) and owner.attr == origin[2] and origin[0] == "self"
-                if same and models.program.slot(file, owner) is None:
-                    return f"line {node.lineno} of {file.path}"
+    """Where the state of a model is read or loaded through an object whose class is not known, or that may be any of
+    those that `getattr(self, name)` gives: with what names?"""
+    program = models.program
+    for file in program.files if origin[0] == "self" else ():
+        for node in (*file.scan.attributes.get("state_dict", ()), *file.scan.attributes.get("load_state_dict", ())):
+            unknown = attribute_of(node.value) == origin[2] and program.slot(file, node.value) is None
+            names = inner_nodes(node.value, ast.Name)
+            held = [node.value, *(value for each in names for _, value in values_of(program, file, each))]
+            if unknown or any(_is_chosen(program, file, call, origin) for each in held for call in ast.walk(each)):
+                return f"line {node.lineno} of {file.path}"
     return None
+
+
+def _is_chosen(program: Program, file: File, node: ast.AST, origin: Variable) -> bool:
+    """True for `getattr(self, name)` of an object that has a model, by a name that is made when the program runs."""
+    match node:
+        case ast.Call(func=ast.Name("getattr"), args=[owner, name, *_]) if string_of(name) is None:
+            return program.root_class(program.class_of(file, owner)) == origin[1]
+    return False
+
+
+def moved_off(models: Models, wrap: Wrap) -> ast.expr | None:
+    """Where a model that was wrapped goes to the CPU, if it comes back, too: its tensors lose the wrapper's hooks."""
+    same = {wrap.origin, *(slot for slot, first in models.wrapped.items() if first == wrap.origin)}
+    moves: dict[str, ast.expr] = {}
+    for file in models.program.files:
+        for node in names_and_attributes(file):
+            moved = parent(node)
+            if models.program.slot(file, node) in same and call_of(moved) and not before_wrap(file, node, wrap):
+                moves.setdefault(attribute_of(moved), node)
+    return moves.get("cpu") if not MOVES.isdisjoint(moves) else None
 
 
 def handed_over(models: Models, wrap: Wrap) -> ast.expr | None:
