@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.training import Place, Training
@@ -85,17 +83,16 @@ def of_the_global_batch(ranks: Sequence[Training]) -> bool:
     return alike and whole and {draw.place for draw in every[0]} == lines != set()
 
 
-def drawn_by_all(trainings: Sequence[Training]) -> float:
-    """For so many steps all processes draw the same numbers in training, each of them recorded, or none at all."""
+def drawn_by_all(trainings: Sequence[Training]) -> bool:
+    """Whether all processes draw the same numbers in training, each of them recorded, or none at all."""
     every = []
     for training in trainings:
         lines = {event.place for event in training.of("draw")}
         drawn = [event for event in training.of("noise") if event.place in lines]
         if {event.place for event in drawn} != lines:
-            return 0
+            return False
         every.append([(event.fields["step"], event.fields["number"], event.fields["sum"]) for event in drawn])
-    apart = next((drawn for drawn in zip_longest(*every) if len({*drawn}) > 1), ())
-    return min((each[0] for each in apart if each is not None), default=math.inf)
+    return all(each == every[0] for each in every)
 
 
 def drawn_again(training: Training, one: Training) -> Difference | None:

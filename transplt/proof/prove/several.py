@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -197,11 +196,10 @@ class Several:
         found.curves = steps.curves(one, meant)
         whose = f"one process with the batches of {world}"
         shaken = Shaken(starter, same, rounding, self.announce, whose)
-        shake: Callable[[], Sequence[Training]] = (lambda: ()) if why and not alike else shaken.trainings
+        shake: Callable[[], Sequence[Training]] = (lambda: ()) if why else shaken.trainings
         held = hold(one, meant, rounding, precision.comparison(mixed), shake)
         first, found.widths = held.first, [*held.widths]
         # Behind steps that agree the same losses are those of the same samples; a loss has no figure.
-        why = "" if first is not None and 0 < (first.step or 0) <= alike else why
         lacks = lacks if first is None or (first.step or 0) < 2 or first.figure[:1] in ((), ("number",)) else ""
         told = partial(averages.other_average, single.outcome, several.outcome, rank, world, self.migrated.project.root)
         if first is None:
@@ -210,8 +208,7 @@ class Several:
         if first is None:
             return _agreeing(title, found, held, "one process's")
         if why or lacks:
-            known = bool(same.batches) or alike == math.inf
-            sized = sizes.other_sizes(one, several.trainings, meant, rounding, same_data=known)
+            sized = sizes.other_sizes(one, several.trainings, meant, rounding, same_data=not lacks)
             if sized is None and why and not mixed:
                 sized = told(about=True)
             if sized is not None:
@@ -299,9 +296,8 @@ def _trained(run: Run) -> bool:
     return has_groups(run) and len(together) > 1 and all(training.steps for training in together)
 
 
-def _incomparable(trainings: list[Training], *, alike: float) -> str:
-    """Why one process may rightly compute something else, "" where it may not; all draw the same numbers for `alike`
-    steps."""
+def _incomparable(trainings: list[Training], *, alike: bool) -> str:
+    """Why one process may rightly compute something else, "" where it may not; `alike`: all draw the same numbers."""
     first = trainings[0]
     names = {name.rpartition(".")[2] for step in first.steps for name in step.buffers}
     if "running_mean" in names:
@@ -310,7 +306,7 @@ def _incomparable(trainings: list[Training], *, alike: float) -> str:
     if uneven is not None:
         return f"batch {uneven + 1} cannot be divided evenly among the ranks (drop_last would skip it)"
     draws = first.of("draw")
-    if draws and alike < math.inf and not of_the_global_batch(trainings):
-        others = "each rank draws its own" if drawn_by_all(trainings) < math.inf else "one process draws others"
+    if draws and not alike and not of_the_global_batch(trainings):
+        others = "one process draws others" if drawn_by_all(trainings) else "each rank draws its own"
         return f"random numbers are drawn in training ({draws[0].place}), and {others}"
     return ""
