@@ -231,10 +231,13 @@ def _covers(path: str, name: str) -> int:
 
 
 def aside_of(
-    entries: Mapping[str, Entry], path_of: Callable[[str], str], started: Collection[str] = frozenset()
+    entries: Mapping[str, Entry],
+    path_of: Callable[[str], str],
+    started: Collection[str] = frozenset(),
+    loaded: Collection[str] = frozenset(),
 ) -> Aside:
     """What stands aside of a project, by what its Python files say (by path); `path_of` gives the file of a full name,
-    and `started` are the files that commands of the project start.
+    `started` are the files that commands of the project start, `loaded` those of which its settings name something.
 
     Files that train, those that import such a file, those that load modules by name and scripts at the top are what a
     user starts; all that these import is reached, a package as a whole. Where no file trains, only names tell. What
@@ -262,16 +265,18 @@ def aside_of(
     # One at the top that only defines is dead where nothing imports it.
     scripts = {path for path in top if every[path].starts or every[path].acts or path in _LOADED_BY_NAME}
     starts = leading | scripts | {path for path in own if every[path].loads and of_others(path) is None}
+    starts |= own.intersection(loaded)
     reached = _reached(starts, tree)
     reached |= _loaded_by_name(reached, meant, own, tree)
     idle, words = _unasked(reached, starts, tree)
     reached -= idle
     python = frozenset(path for path in every if path not in reached)
-    called, branched, guarded, others = _late(reached, starts, meant, tree, leading)
+    chosen = reached.intersection(loaded)
+    called, branched, guarded, others = _late(reached, starts, meant, tree, leading, chosen)
     inside = _programs_inside(leading, tree, started)
     others |= {path for path in reached if _below(path, inside)}
     named = _loaded({path for path in started if path in leading}, tree.leads, every)
-    unnamed = frozenset(reached - named) if named else frozenset[str]()
+    unnamed = frozenset(reached - named - _loaded(chosen, tree.leads, every) if named else ())
     tops = {path.partition("/")[0] for path in meant if "/" in path}  # some have nothing that what is started loads
     inside |= tops - {path.partition("/")[0] for path in named} if named else set()
     folders = _folders(every, python)
@@ -414,7 +419,8 @@ def _below(path: str, folders: Iterable[str]) -> bool:
 
 
 def _late(
-    reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree, leading: Collection[str] = ()
+    reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree, leading: Collection[str] = (),
+    chosen: Collection[str] = (),
 ) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
     """What of the reached files functions alone load, and branches; what nothing imports may begin, or be loaded by a
     name that is worked out: not a module that only leads to training, or loads others. The third are those that an NPU
@@ -423,6 +429,7 @@ def _late(
     imported = {target for path in meant for target in tree.leads[path]}
     imported |= {package for path in imported for package in _packages_above(path)}
     begun = {path for path in starts if "/" not in path or tree.entries[path].starts or tree.entries[path].trains}
+    begun, leading = begun.union(chosen), {*leading, *chosen} if leading else leading
     begin = {path for path in reached if path in begun or path not in imported if not named_aside(path)}
     if not leading:  # a package that its own files alone import begins where a user imports it
         around = {package for path in meant for target in tree.leads[path] for package in _packages_above(target)

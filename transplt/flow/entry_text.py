@@ -115,6 +115,8 @@ _STARTED = re.compile(
     rb"|-m[ \t]+(?P<module>(?!torch\b|pip\b|venv\b|pytest\b|accelerate\b|deepspeed\b)\w[\w.]*))"
     rb"|(?:(?<![\w/.-])\./|\b(?:ba)?sh[ \t]+(?:\./)?)(?P<script>(?:[\w-]+/)*[\w.-]+\.sh)\b"
 )
+#: A class that settings name for a program to load.
+_NAMED = re.compile(rb"^[ \t-]*(?:_target_|target|class_path)[ \t]*:[ \t]*[\"']?([A-Za-z_]\w*(?:\.\w+)+)", re.M)
 #: The rest of a command.
 _REST = re.compile(rb"(?:[^\n\r;&|`#\\]|\\\r?\n){0,2000}")
 #: Files whose commands are what people and services start: by their names in small letters.
@@ -192,8 +194,10 @@ def of_others(path: str) -> str | None:
 
 def scripts_started(data: bytes, path: str) -> tuple[tuple[str, str], ...]:
     """The Python files and launch scripts that commands of a README, a launch script, a container or a workflow start,
-    as they say it, and what stands behind each in its command.
+    as they say it, and what stands behind each in its command; of settings the full names of what they name.
     """
+    if path.endswith((".yaml", ".yml")) and (b"target" in data or b"class_path" in data):
+        return tuple((name.decode(), "") for name in dict.fromkeys(_NAMED.findall(data)))
     of_a_service = path.startswith(".github/workflows/")
     if not _STARTING.search(path.lower()) or third_party(path) or (named_aside(path) and not of_a_service):
         return ()

@@ -357,13 +357,15 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.placing = {item.path: item.placing for item in every if item.placing is not None}
     entries = {item.path: item.entry for item in every if item.entry is not None}
     started = _started(every, entries)
+    of_settings = (item.started for item in every if item.path.endswith((".yaml", ".yml")))
+    loaded = {joined.path_of(name) for each in of_settings for name, _ in each}
     joined.given_at = met_options({path: entry.options for path, entry in entries.items()}, started)
     joined.published = options_published(started)
     joined.options = options_joined(
         joined.as_given(each, path) for path, entry in sorted(entries.items()) for each in entry.options
     )
     joined.aside = replace(
-        aside_of(entries, joined.path_of, started), asked=asked_for(_taking(entries), joined.options)
+        aside_of(entries, joined.path_of, started, loaded), asked=asked_for(_taking(entries), joined.options)
     )
     joined.imported = frozenset(name for each in entries.values() for name in (*each.imports, *each.called))
     joined.bound = _bound(joined, every, entries)
