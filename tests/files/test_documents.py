@@ -73,8 +73,8 @@ def test_a_command_is_said_and_edited_with_docs(path: str, text: str) -> None:
     [
         f"Run `{RUN}` now.\n",
         "CUDA_VISIBLE_DEVICES=0 chooses a card.\n",
-        "```python\nmodel.cuda()\n```\n",
-        "```\nimport torch\ntorch.cuda.init()\n```\n",
+        "```python\nmodel = ... .cuda(\n```\n",
+        "```python\nx = 'cuda or cpu'  # cuda\n```\n",
         "```yaml\ndevice: cuda\n```\n",
         "```c++\ncudaMalloc(&p, 1);\n```\n",
         "```bash\n# for cuda\nls\n```\n",
@@ -110,6 +110,21 @@ def test_what_is_no_command_for_cuda(text: str) -> None:
 def test_docs_edits_code(before: str, after: str) -> None:
     path = "a.rst" if before.startswith("..") else "README.md"
     assert edited(before, path) == after
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "names"),
+    [
+        ("README.md", "import torch\nmodel.cuda()\nx = x.to('cuda')", "torch.Tensor.cuda, device string 'cuda'"),
+        ("README.md", "reft.set_device('cuda')\ndevice = 'cuda'\nmodel.to(device)", "device string 'cuda'"),
+        ("docs/guide.md", "import torch\nmodel.cuda()", ""),
+        ("README.md", "import torch\nmodel.npu()", ""),
+    ],
+)
+def test_code_of_a_readme_for_cuda_is_said_once(path: str, code: str, names: str) -> None:
+    found = document(f"```python\n{code}\n```\n", path).findings
+    assert [each.message for each in found] == [f"this document has code for CUDA: {names}"] * bool(names)
+    assert {(each.code, each.blocks) for each in found} <= {("NPU865", "later")}
 
 
 @pytest.mark.parametrize(
@@ -224,6 +239,15 @@ def test_any_text_is_edited_only_where_it_is_said(text: str, path: str) -> None:
 def test_the_python_of_an_environment_is_none_of_cuda() -> None:
     result = document("```bash\nconda create -n x python=3.7\nconda activate x\n```\n")
     assert said(result) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "said_"),
+    [("pip install .", True), ("pip install -r needs.txt", True), ("pip install -e '.[dev]'", True), ("ls .", False)],
+)
+def test_the_python_of_an_environment_that_the_project_is_installed_in(line: str, said_: bool) -> None:
+    result = document(f"For torch:\n```bash\nconda create -n x python=3.7\nconda activate x\n{line}\n```\n")
+    assert said(result) == [("NPU845", 3)] * said_
 
 
 OLD = "```\nconda create -n a python=3.6\nconda install pytorch=1.4\npip install scipy==1.2.1 tqdm==4.43.0\n```\n"

@@ -53,6 +53,8 @@ _PLAIN = "install torch and torch-npu"
 _SERVER = re.compile(rb"\bnvcr\.io/nvidia/(?:tritonserver|deepstream|tensorrt)")
 _SERVES = "it serves models on NVIDIA's cards: on NPUs, MindIE or a program over ACL does"
 _INSTALLS = re.compile(rb"\binstall\b[^\n]*\btorch\b")
+#: What installs the project itself, or what it lists.
+_INSTALLS_IT = re.compile(r"\binstall\b[^\n]*[ \t](?:\.(?!\S)|-[er]\b)")
 
 
 def changes(document: Document) -> Finds:
@@ -71,24 +73,26 @@ def changes(document: Document) -> Finds:
                 yield each
         return
     found = list(blocks(document.utf8, document.name))
-    if _README.fullmatch(document.path.lower()):
+    if is_first := _README.fullmatch(document.path.lower()) is not None:
         yield from _environment(document, found)
     for block in found:
         if not _names_cuda(document, block.lines):
             continue
         if block.language == PYTHON:
+            edits = [each for each in in_lines(document, block.lines, FileKind.PYTHON) if isinstance(each, Edit)]
             if document.settings.docs:
                 # The import as a reader needs it, without its comments for a linter.
-                for each in in_lines(document, block.lines, FileKind.PYTHON):
-                    if isinstance(each, Edit):
-                        yield replace(each, new=str(each.new).replace("  # noqa: F401", ""))
+                yield from (replace(each, new=str(each.new).replace("  # noqa: F401", "")) for each in edits)
+            elif is_first:
+                named = [each for each in edits if mentions_cuda(document.utf8[slice(*extent_of(each))].lower())]
+                yield from _reported(document, block.lines, named, (), "code")
         else:
             yield from _commands(document, block)
 
 
 def _environment(document: Document, parts: Sequence[Block]) -> Finds:
     """What the commands that install torch install with it that is too old for an NPU, or for the Pythons of torch_npu:
-    nothing else asks for it, or it asks for the same.
+    nothing else asks for it, or it asks for the same. Of those that install the project itself, the Python alone.
     """
     releases, text = Releases.of(document), document.utf8.decode()
     met = document.project.floors if document.project.known else None
@@ -96,14 +100,16 @@ def _environment(document: Document, parts: Sequence[Block]) -> Finds:
         return
     commands = list(_installed_in(parts, text))
     every = [each for command in commands for each in command.requirements]
-    if not any(normalised(each.name) in TORCH for each in every):
+    installs = any(normalised(each.name) in TORCH for each in every)
+    if not installs and _INSTALLS_IT.search(text) is None:
         return
     found: list[Found] = [
         without_python(each.whole, f"the environment has python{each.versions}", releases)
         for each in every
         if each.name == "python" and not fits(each.versions, releases.pythons)
     ]
-    pinned = [each for command in commands if not command.is_conda for each in command.requirements]
+    of_pip = (command for command in commands if installs and not command.is_conda)
+    pinned = [each for command in of_pip for each in command.requirements]
     found += (of_older_pin(each, releases) for each in older_pins(pinned, releases.pythons))
     found += _too_old(pinned, met)
     yield from in_bytes(text, found)
@@ -176,11 +182,12 @@ def _told(found: Edit | Note) -> tuple[str, str]:
 
 
 def _reported(
-    document: Document, lines: Sequence[Extent], found: Sequence[Edit | Note], made: Sequence[Extent]
+    document: Document, lines: Sequence[Extent], found: Sequence[Edit | Note], made: Sequence[Extent],
+    what: str = "a command",
 ) -> Iterator[Note]:
-    """One finding for a command: what of it means nothing beside an NPU, but for what is edited (`made`)."""
+    """One finding for a command, or code: what of it means nothing beside an NPU, but for what is edited (`made`)."""
     told: list[tuple[int, str, str]] = []  # where, about what, and what to do
-    edited = stops = serves = False
+    edited, stops, serves = False, what == "code", False
     for each in found:
         start = extent_of(each)[0]
         if any(a <= start < b for a, b in lines):
@@ -204,7 +211,7 @@ def _reported(
     names = dict.fromkeys(name for _, name, _ in told)
     help_ = "; ".join(dict.fromkeys(said for *_, said in told if said))
     help_ += _OF_DOCS.get((document.settings.docs, edited), "")
-    message, blocks = f"this document has a command for CUDA: {', '.join(names)}", "later" * stops
+    message, blocks = f"this document has {what} for CUDA: {', '.join(names)}", "later" * stops
     if counted := [*filter(document.project.reads.counts, names)]:
         message, blocks = f"{message}; the project counts its cards by {', '.join(counted)}", blocks or "slow"
     level, help_ = (Level.INFO, _SERVES) if serves else (Level.MANUAL, help_)
