@@ -169,7 +169,8 @@ def test_a_pin_that_cannot_stand_beside_its_torch_is_a_floor(tmp_path: Path, ask
     ("asked", "version", "bounds"),
     [
         ("pytorch-lightning==0.7.5", "2.14", "setuptools<82\nnumpy<2\n"),
-        ("pytorch-lightning==1.9.5", "2.14", "setuptools<82\n"),
+        ("pytorch-lightning==1.9.5", "2.14", "setuptools<82\nnumpy<2\n"),
+        ("pytorch-lightning==2.1.4", "2.14", "setuptools<82\n"),
         ("pytorch-lightning==2.4.0", "2.14", ""),
         ("tensorboard==2.5.0", "2.12", "protobuf<=3.20.3\nnumpy<1.24\n"),
     ],

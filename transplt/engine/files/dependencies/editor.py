@@ -207,27 +207,31 @@ def _without_wheels(document: Document, requirements: list[Requirement], release
         # torch.utils.tensorboard refuses such a one.
         other = "" if _REFUSED.match(f"{normalised(each.name)}{each.specifier}") else f", or add {advice}"
         yield Note(
-            (each.start, each.end), PYTHON, Level.MANUAL,
-            f"{each.name}{each.specifier} fails at import with {since} or newer, which pip installs",
+            (each.start, each.end), PYTHON, _level(document, each),
+            f"{each.name}{each.specifier} fails with {since} or newer, which pip installs",
             api=each.name, effort=Effort.LOW, help=f"require a newer {each.name}{other}",
             details=((BOUND_BY, advice), ("name", advice), ("thing", each.name)),
         )  # fmt: skip
 
 
 def _keeping_setuptools_back(document: Document, requirements: list[Requirement], releases: Releases) -> Finds:
-    """What imports pkg_resources; a remark where no file imports Lightning, which is installed all the same."""
+    """What imports pkg_resources."""
     firsts = without_pkg_resources(releases.torch)
     stuck = [each for each in requirements if firsts.get(normalised(each.name)) == ""]
-    roots = (name.partition(".")[0] for name in document.project.imported)
-    idle = document.project.known and _OF_LIGHTNING.isdisjoint(roots)
     for each in (*stuck, *older_than(requirements, lambda name: firsts.get(name, ""))):
-        unused = idle and normalised(each.name).replace("-", "_") in _OF_LIGHTNING
         yield Note(
-            (each.start, each.end), PYTHON, Level.INFO if unused else Level.MANUAL,
+            (each.start, each.end), PYTHON, _level(document, each),
             f"{each.name}{each.specifier} imports pkg_resources, which setuptools 82 removed",
             api="pkg_resources", effort=Effort.LOW, help=f"require {_OF_PKG_RESOURCES}",
             details=((BOUND_BY, _OF_PKG_RESOURCES), ("thing", each.name)),
         )  # fmt: skip
+
+
+def _level(document: Document, pin: Requirement) -> Level:
+    """A remark where no file imports Lightning, which is installed all the same."""
+    roots = (name.partition(".")[0] for name in document.project.imported)
+    idle = document.project.known and _OF_LIGHTNING.isdisjoint(roots)
+    return Level.INFO if idle and normalised(pin.name).replace("-", "_") in _OF_LIGHTNING else Level.MANUAL
 
 
 def _of_a_part(document: Document, requirements: list[Requirement], part: Releases) -> Note:
