@@ -176,6 +176,10 @@ SAID = [
     ("pytorch", ">=1.7,<=1.13.1", "NPU291", None),
     ("torchvision", "==0.5.0", "NPU291", None),
     ("timm", "==0.3.2", "NPU291", None),
+    ("torch-geometric", "==2.2.0", "NPU291", None),  # it imports torch_sparse
+    ("torch-geometric", "==2.3.1", None, None),
+    ("torch-spline-conv", "==1.2.1+pt113cu117", "NPU290", None),
+    ("bminf", "", "NPU290", None),
     ("torch", "", None, None),
     ("torch", ">=1.7", None, None),
     ("torch", "==2.*", None, None),
