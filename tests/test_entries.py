@@ -425,7 +425,7 @@ def test_an_evaluation_that_training_runs_too() -> None:
         # what starts nothing of the project, and what is somebody else's
         ("README.md", "python -m pip install x\nsee train.py\n", ()),
         ("third_party/x/README.md", "python train.py\n", ()),
-        ("conf/a.yaml", "data:\n  - target: lib.data.Coco\n    _target_: 'b.C'\n", (("lib.data.Coco", ""), ("b.C", ""))),
+        ("a.yaml", "data:\n  - target: lib.data.Coco\n    _target_: 'b.C'\n", (("lib.data.Coco", ""), ("b.C", ""))),
         ("conf/a.yaml", "target: lib\ntargets: lib.data.Coco\n# target: lib.data.Coco\n", ()),
         ("docs/a.md", "python train.py\n", ()),
     ],
@@ -678,7 +678,8 @@ def test_a_program_of_another_framework_stands_aside(library: str, stands: bool)
 )
 def test_what_settings_name_is_trained_with(settings: str, late: dict[str, str]) -> None:
     files = {"main.py": "import importlib\nimport lib.net\nloss.backward()\n", "lib/net.py": "", "lib/crop.py": ""}
-    files |= {"lib/coco.py": "import lib.crop\n", "scripts/sample.py": f"import importlib, lib.crop\nwith no_grad(): f()\n{GUARD}"}
+    files["lib/coco.py"] = "import lib.crop\n"
+    files["scripts/sample.py"] = f"import importlib, lib.crop\nwith no_grad(): f()\n{GUARD}"
     held = aside(files, "configs/coco.yaml", settings)
     assert {path: held.late(path) for path in late} == late
     assert held.holds("lib/coco.py") == ("lib/coco.py" not in late)

@@ -8,11 +8,13 @@ from tests.harness import check_noop
 from transplt import migrate_source
 from transplt.base.settings import Settings
 from transplt.engine import engine
+from transplt.engine.engine import index_source, join_facts
 from transplt.engine.prefilter import worth_a_look
 
 _TASK = "import pytorch_lightning as pl\nclass Task(pl.LightningModule):\n    def"
 _IO = "from pytorch_lightning.plugins import CheckpointIO\nclass Own(CheckpointIO):\n    def"
 _MODEL = "from transformers import BertPreTrainedModel\nclass Own(BertPreTrainedModel):\n    def"
+_TRAINER = "from transformers import Trainer\nclass Own(Trainer):\n    def"
 _REGISTERED = """\
 from timm.models.registry import register_model
 from timm.models.vision_transformer import VisionTransformer
@@ -93,6 +95,14 @@ from timm.models.vision_transformer import VisionTransformer
         f"{_TASK} on_train_batch_end(self, outputs, batch, batch_idx, dataloader_idx): pass",
         f"{_IO} load_checkpoint(self, path, storage_options=None): pass",
         f"{_MODEL} prepare_inputs_for_generation(self, input_ids, past=None): pass",
+        "from transformers import Trainer\nt = Trainer(model=m, tokenizer=t)",
+        "import transformers as t\na = t.TrainingArguments(warmup_ratio=0.1)",
+        "from pytorch_lightning.callbacks import ModelCheckpoint\nc = ModelCheckpoint(p, period=1)",
+        f"{_TRAINER} compute_loss(self, model, inputs, return_outputs=False): pass",
+        f"{_TRAINER} training_step(self, model, inputs): pass",
+        f"{_TRAINER} log(self, logs): pass",
+        f"{_TRAINER} _get_train_sampler(self): pass",
+        "import transformers as t\nm = t.AutoModel.from_pretrained(p, load_in_8bit=False)",
         f"{_REGISTERED}def tiny(**kwargs):\n    return VisionTransformer(depth=2, **kwargs)",
         f"{_REGISTERED}def tiny(**kwargs):\n    return Own(**kwargs)\nclass Own(VisionTransformer):\n"
         "    def __init__(self, *args, **kwargs):\n        super().__init__(*args, **kwargs)",
@@ -171,6 +181,13 @@ def test_reported(source: str) -> None:
         f"{_IO} load_checkpoint(self, path, **kwargs): pass\n    def save_checkpoint(self, checkpoint, path): pass",
         f"{_IO} load_checkpoint(self, path, map_location=None, weights_only=None): pass",
         f"{_MODEL} prepare_inputs_for_generation(self, input_ids, past=None, **kwargs): pass",
+        f"{_TRAINER} compute_loss(self, model, inputs, return_outputs=False, **kwargs): pass",
+        f"{_TRAINER} compute_loss(self, model, inputs, num_items_in_batch=None): pass",
+        f"{_TRAINER} training_step(self, model, inputs, items=None): pass",
+        f"{_TRAINER} evaluate(self): pass",
+        "from transformers import Trainer\nt = Trainer(model=m, processing_class=t)\nu = mine.Trainer(tokenizer=t)",
+        f"{_MODEL} compute_loss(self, logits): pass",
+        "from mine import AutoModel\nm = AutoModel.from_pretrained(p, load_in_8bit=False)\nimport transformers",
         "def prepare_inputs_for_generation(input_ids): pass\nimport transformers",
         f"{_REGISTERED}def tiny(**kwargs):\n    kwargs.pop('pretrained_cfg')\n    return VisionTransformer(**kwargs)",
         f"{_REGISTERED}def tiny(**kwargs):\n    return build(**kwargs)",
@@ -303,3 +320,35 @@ def test_one_finding_for_what_one_import_lacks() -> None:
     source = "from transformers.data.processors.utils import InputExample, InputFeatures\n"
     found = [each for each in migrate_source(source, path="a.py").findings if each.code == "NPU293"]
     assert [each.api for each in found] == ["transformers.data"]
+
+
+_OWN = """\
+import transformers
+class Own(transformers.Trainer):
+    {}
+class Below(Own):
+    def log(self, logs): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "codes"),
+    [
+        ("x = 1", 1),
+        ("def __init__(self, *args, **kwargs): super().__init__(*args, **kwargs)", 1),
+        ("def __init__(self, model, tokenizer): super().__init__(model, processing_class=tokenizer)", 0),  # its own
+    ],
+)
+def test_a_class_of_the_project_takes_what_that_of_the_package_takes(body: str, codes: int) -> None:
+    files = {"own/__init__.py": "from .net import Below\n", "own/net.py": _OWN.format(body)}
+    files["train.py"] = "import transformers\nimport own\nt = own.Below(model=m, tokenizer=t)\n"
+    settings = Settings()
+    project = join_facts([index_source(text.encode(), path, settings) for path, text in files.items()], settings)
+    for path in ("train.py", "own/net.py"):  # a keyword, and a method that Trainer calls in another way
+        found = engine.migrate_source(files[path].encode(), path, settings, project).findings
+        assert [each.code for each in found] == ["NPU293"] * codes, path
+
+
+def test_a_model_that_is_quantised_is_told_once() -> None:
+    source = "from transformers import AutoModel\nm = AutoModel.from_pretrained(p, load_in_8bit=True)\n"
+    assert [each.code for each in migrate_source(source, path="a.py").findings] == ["NPU142"]

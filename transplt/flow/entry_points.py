@@ -234,10 +234,10 @@ def aside_of(
     entries: Mapping[str, Entry],
     path_of: Callable[[str], str],
     started: Collection[str] = frozenset(),
-    loaded: Collection[str] = frozenset(),
+    named_in_settings: Collection[str] = (),
 ) -> Aside:
     """What stands aside of a project, by what its Python files say (by path); `path_of` gives the file of a full name,
-    `started` are the files that commands of the project start, `loaded` those of which its settings name something.
+    `started` are the files that commands of the project start, what `named_in_settings` is a program loads by its name.
 
     Files that train, those that import such a file, those that load modules by name and scripts at the top are what a
     user starts; all that these import is reached, a package as a whole. Where no file trains, only names tell. What
@@ -265,18 +265,19 @@ def aside_of(
     # One at the top that only defines is dead where nothing imports it.
     scripts = {path for path in top if every[path].starts or every[path].acts or path in _LOADED_BY_NAME}
     starts = leading | scripts | {path for path in own if every[path].loads and of_others(path) is None}
-    starts |= own.intersection(loaded)
+    loaded = set(map(path_of, named_in_settings))
+    starts |= own & loaded
     reached = _reached(starts, tree)
     reached |= _loaded_by_name(reached, meant, own, tree)
     idle, words = _unasked(reached, starts, tree)
     reached -= idle
     python = frozenset(path for path in every if path not in reached)
-    chosen = reached.intersection(loaded)
-    called, branched, guarded, others = _late(reached, starts, meant, tree, leading, chosen)
+    loaded &= reached
+    called, branched, guarded, others = _late(reached, starts, meant, tree, leading, loaded)
     inside = _programs_inside(leading, tree, started)
     others |= {path for path in reached if _below(path, inside)}
     named = _loaded({path for path in started if path in leading}, tree.leads, every)
-    unnamed = frozenset(reached - named - _loaded(chosen, tree.leads, every) if named else ())
+    unnamed = frozenset(reached - named - _loaded(loaded, tree.leads, every) if named else ())
     tops = {path.partition("/")[0] for path in meant if "/" in path}  # some have nothing that what is started loads
     inside |= tops - {path.partition("/")[0] for path in named} if named else set()
     folders = _folders(every, python)
@@ -419,8 +420,8 @@ def _below(path: str, folders: Iterable[str]) -> bool:
 
 
 def _late(
-    reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree, leading: Collection[str] = (),
-    chosen: Collection[str] = (),
+    reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree,
+    leading: frozenset[str] | set[str] = frozenset(), chosen: Collection[str] = (),
 ) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
     """What of the reached files functions alone load, and branches; what nothing imports may begin, or be loaded by a
     name that is worked out: not a module that only leads to training, or loads others. The third are those that an NPU
@@ -429,7 +430,7 @@ def _late(
     imported = {target for path in meant for target in tree.leads[path]}
     imported |= {package for path in imported for package in _packages_above(path)}
     begun = {path for path in starts if "/" not in path or tree.entries[path].starts or tree.entries[path].trains}
-    begun, leading = begun.union(chosen), {*leading, *chosen} if leading else leading
+    begun, leading = begun.union(chosen), leading and leading.union(chosen)
     begin = {path for path in reached if path in begun or path not in imported if not named_aside(path)}
     if not leading:  # a package that its own files alone import begins where a user imports it
         around = {package for path in meant for target in tree.leads[path] for package in _packages_above(target)

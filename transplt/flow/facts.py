@@ -95,6 +95,11 @@ class ModuleFacts:
         """True for the facts of Python, and for commands; False for those of configurations and compiled sources."""
         return bool(self.started) or not (self.gives or self.compiled or self.kernels)
 
+    @property
+    def named(self) -> list[str]:
+        """Of settings the full names of what a program loads."""
+        return [name for name, _ in self.started if not name.endswith((".py", ".sh"))]
+
 
 @dataclass(slots=True)
 class ProjectFacts(Memoized):
@@ -348,6 +353,10 @@ def _taking(entries: Mapping[str, Entry]) -> list[tuple[Asked, tuple[str, ...]]]
 
 def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     """What each file says of itself, by its path or for all of them."""
+
+    def of_any(field_of: Callable[[ModuleFacts], Iterable[str]]) -> frozenset[str]:
+        return frozenset(name for item in every for name in field_of(item))
+
     joined.sources = {item.path: item.text for item in every if item.text}
     for item in every:
         if item.imported:
@@ -357,15 +366,14 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.placing = {item.path: item.placing for item in every if item.placing is not None}
     entries = {item.path: item.entry for item in every if item.entry is not None}
     started = _started(every, entries)
-    of_settings = (item.started for item in every if item.path.endswith((".yaml", ".yml")))
-    loaded = {joined.path_of(name) for each in of_settings for name, _ in each}
     joined.given_at = met_options({path: entry.options for path, entry in entries.items()}, started)
     joined.published = options_published(started)
     joined.options = options_joined(
         joined.as_given(each, path) for path, entry in sorted(entries.items()) for each in entry.options
     )
     joined.aside = replace(
-        aside_of(entries, joined.path_of, started, loaded), asked=asked_for(_taking(entries), joined.options)
+        aside_of(entries, joined.path_of, started, of_any(lambda item: item.named)),
+        asked=asked_for(_taking(entries), joined.options),
     )
     joined.imported = frozenset(name for each in entries.values() for name in (*each.imports, *each.called))
     joined.bound = _bound(joined, every, entries)
@@ -380,10 +388,6 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.numpy_results = frozenset(f"{item.module}.{each}" for item in every for each in item.numpy_results)
     joined.loads, joined.scales = tuple(item.path for item in every if item.loads), any(item.scales for item in every)
     joined.default_is_double = any(item.sets_double for item in every)
-
-    def of_any(field_of: Callable[[ModuleFacts], Iterable[str]]) -> frozenset[str]:
-        return frozenset(name for item in every for name in field_of(item))
-
     joined.loaded = of_any(lambda item: item.loaded)
     joined.own_cuda = of_any(lambda item: item.own_cuda)
     joined.cuda_data = of_any(lambda item: item.cuda_data)

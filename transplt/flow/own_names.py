@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.libraries import LIBRARIES
+from transplt.rules.since import classes_told_of
 from transplt.syntax.names import SELF, Names, assigned_value
 from transplt.syntax.scan import Scan
 from transplt.syntax.scopes import Scope
@@ -73,12 +74,17 @@ class OwnNames:
         return self._parameters
 
     def bases(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The classes of this file with those of their bases that may be the project's own."""
-        found = (
-            (self.full_name(self.scan.scopes[node]), tuple(filter(None, map(self.definition, node.bases))))
-            for node in self.scan.classes
-        )
-        return [(name, bases) for name, bases in found if bases]
+        """The classes of this file with those of their bases that may be the project's own, or that tables tell of and
+        whose objects are made in the same way.
+        """
+        found = []
+        for node in self.scan.classes:
+            inits = (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
+            told = () if any(each.args.kwarg is None for each in inits) else classes_told_of()
+            named = [(self.definition(base), self.names.qualified(base)) for base in node.bases]
+            if bases := tuple(own or full or "" for own, full in named if own or full in told):
+                found.append((self.full_name(self.scan.scopes[node]), bases))
+        return found
 
     # --- what names stand for ----------------------------------------------------------------------------------------
 

@@ -46,7 +46,9 @@ def reaching(stores: Iterable[_Node], use: ast.AST) -> tuple[list[_Node], bool]:
     """
     read = _Way.of(use)
     ways = {store: _Way.of(store) for store in sorted(stores, key=begins)}
-    before = [store for store, way in ways.items() if _ended(store, way) <= begins(use)]
+    # Where a store is done: behind its statement; of a loop or a with behind the target itself.
+    inner = {store: way.steps[-1][2] if way.steps else store for store, way in ways.items()}
+    before = [store for store, at in inner.items() if ends(store if hasattr(at, "body") else at) <= begins(use)]
     certain = [store for store in before if _dominates(ways[store], read)]
     last = certain[-1] if certain else None
     found = [last] if last is not None else []
@@ -60,12 +62,6 @@ def reaching(stores: Iterable[_Node], use: ast.AST) -> tuple[list[_Node], bool]:
     ]
     found += [store for store in ways if store not in before and _comes_again(ways[store], read, last, ways)]
     return sorted(found, key=begins), last is not None
-
-
-def _ended(store: ast.AST, way: _Way) -> tuple[int, int]:
-    """Where the store is done: behind its statement; of a loop or a with behind the target itself."""
-    inner = way.steps[-1][2] if way.steps else store
-    return ends(store) if hasattr(inner, "body") else ends(inner)
 
 
 def _dominates(store: _Way, read: _Way) -> bool:

@@ -22,20 +22,19 @@ def only_older(asked: str, first: str) -> bool:
 
 def may_be_older(asked: str, first: str) -> bool:
     """True when a version that is asked for by name, or as the lowest, is older than `first`."""
-    from packaging.version import Version
-
-    floors = [version for operator, version in _parts(asked) if operator in ("==", "===", ">=", ">", "~=")]
-    return any(version < Version(first) for version in floors)
+    return any(_below(asked, first))
 
 
 def only_newer(asked: str, first: str) -> bool:
     """True when every version that is asked for is `first` or newer."""
+    return not all(_below(asked, first))
+
+
+def _below(asked: str, first: str) -> list[bool]:
+    """Whether the versions that are asked for by name, or as the lowest, are older than `first`."""
     from packaging.version import Version
 
-    wanted = Version(first)
-    return any(
-        version >= wanted for operator, version in _parts(asked) if operator in ("==", "===", ">=", ">", "~=")
-    )
+    return [version < Version(first) for operator, version in _parts(asked) if operator not in ("<", "<=", "!=")]
 
 
 def _parts(asked: str) -> list[tuple[str, Any]]:
@@ -60,3 +59,10 @@ def packages_gone() -> frozenset[str]:
     """The packages whose versions, where a project asks for some, say whether it meets what is gone."""
     bounded = (row[key][0] for row in rows_of_gone() for key in ("until", "from") if key in row)
     return frozenset(bounded) | {name for row in rows_of_gone() for name in row.get("repository", ())}
+
+
+@cache
+def classes_told_of() -> set[str]:
+    """The classes of packages that take a keyword no more, or call a method of theirs in another way."""
+    of_methods = {name.rpartition(".")[0] for row in rows_of_gone() if "overridden" in row for name in row["names"]}
+    return of_methods.union(*(row["names"] for row in rows_of_gone() if "keyword" in row))

@@ -139,8 +139,8 @@ def _gone(name: str) -> Iterator[Fact]:
     """A call that a release of torch refuses, a name that a package gave up, or a module of it that had such names."""
     found: dict[tuple[str, str], list[str]] = {}
     rows = [(row["name"], row) for row in read_table("support/refused_calls.json")["calls"]]
-    counting = {each: row for row in rows_of_gone() for each in row["names"]}  # the last that speaks of a name
-    for each, row in (*rows, *counting.items()):
+    counting = {(each, row.get("keyword")): row for row in rows_of_gone() for each in row["names"]}  # the last of them
+    for each, row in (*rows, *((each, row) for (each, _), row in counting.items())):
         owner, _, last = each.rpartition(".")
         if name and name in (each, owner):
             text = f"{row['message']}; {row['help']}"

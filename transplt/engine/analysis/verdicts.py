@@ -56,7 +56,10 @@ def notes_of(file: ScannedFile, uses: list[Use], rules: RuleSet) -> list[Note]:
         elif weighed.status is Status.STOPS:
             found.append(_unsupported(file, use, weighed))
         elif weighed.status is Status.UNKNOWN:
-            _add(quiet, UNVERIFIED, use, _unverified(use.api, file.version), "")
+            said = f"not mentioned in the documentation of torch_npu for torch {tables.spoken_for(file.version)}"
+            private = any(part.startswith("_") for part in use.api.split("."))
+            said = "private to torch and not documented for NPU" if private else said
+            _add(quiet, UNVERIFIED, use, f"{use.api} is {said}", "")
         elif weighed.status is Status.DOUBTED:
             message = f"{_documented(use.api, file.version)}, but {_spoken(weighed)}"
             _add(quiet, UNSUPPORTED, use, message, _DOUBTED_HELP)
@@ -241,9 +244,3 @@ def also(uses: list[Use]) -> str:
     if not lines:
         return ""
     return f" (also in line{'s' if len(lines) > 1 else ''} {first_of([*map(str, lines)], _MOST_LINES)})"
-
-
-def _unverified(api: str, version: str) -> str:
-    if any(part.startswith("_") for part in api.split(".")):
-        return f"{api} is private to torch and not documented for NPU"
-    return f"{api} is not mentioned in the documentation of torch_npu for torch {tables.spoken_for(version)}"

@@ -66,7 +66,8 @@ def _only_speaks_of_cuda(path: str, data: bytes) -> bool:
     """True for a source of C or C++ in which CUDA stands in texts and in names of its own alone."""
     if not path.lower().endswith(_HOST_SUFFIXES) or "cuda" in path.lower() or _BINDS.search(data):
         return False
-    code = _PIECE.sub(_without_texts, data)
+    # Of a text that is one for people, and of comments, nothing is left.
+    code = _PIECE.sub(lambda piece: b" " if piece[0][:1] == b"/" or _is_prose(piece) else piece[0], data)
     return not mentions_cuda(_OWN.sub(b"", code).lower()) and _NAMED_IN_TEXT.search(code) is None
 
 
@@ -74,11 +75,6 @@ def code_of(data: bytes) -> bytes:
     """A source of C, C++ or CUDA without comments, each run of white space one blank."""
     code = _PIECE.sub(lambda piece: b" " if piece.group().startswith((b"//", b"/*")) else piece.group(), data)
     return b" ".join(code.split())
-
-
-def _without_texts(piece: re.Match[bytes]) -> bytes:
-    """What is left of a comment, a text or a character: of a text that is one for people, and of comments, nothing."""
-    return b" " if piece.group().startswith(b"/") or _is_prose(piece) else piece.group()
 
 
 def _is_prose(piece: re.Match[bytes]) -> bool:

@@ -29,25 +29,21 @@ _SEEN = {
 }  # fmt: skip
 
 
-def _words(name: str) -> tuple[str, ...]:
-    """One of them stands in a file that has a full name: its package; of NumPy, which all files import, itself."""
-    package, _, rest = name.partition(".")
-    return (f"np.{rest}", name) if package == "numpy" else _SEEN.get(package, (package,))
-
-
+_Place = ast.expr | ast.stmt | ast.keyword | ast.arg
 #: What a row asks of a call that it holds for; `method` only that an object has it called.
 _CONDITIONS = ("lacks", "keyword", "positional", "hands_on", "taken", "method", "overridden")
 
 
-def _unconditional() -> Iterator[str]:
-    return (name for row in rows_of_gone() if row.keys().isdisjoint(_CONDITIONS) for name in row["names"])
-
-
+_UNCONDITIONAL = [name for row in rows_of_gone() if row.keys().isdisjoint(_CONDITIONS) for name in row["names"]]
 fixer = Fixer(
     __name__,
     code="NPU293",
     rank=366,
-    words=tuple(sorted({word for row in rows_of_gone() for name in row["names"] for word in _words(name)})),
+    # One of them stands in a file that has a full name: its package; of NumPy, which all files import, itself.
+    words=tuple(sorted({
+        word for row in rows_of_gone() for name in row["names"] for root in [name.partition(".")[0]]
+        for word in ((name, f"np.{name[6:]}") if root == "numpy" else _SEEN.get(root, (root,)))
+    })),
 )
 
 
@@ -57,9 +53,15 @@ _METHODS = frozenset(
 )
 
 
+#: What calls are given by its name, among the rows.
+_KEYWORDS = frozenset(row["keyword"] for row in rows_of_gone() if "keyword" in row)
+
+
 @cache
 def _rows(version: str) -> dict[str, dict[str, Any]]:
-    return {name: row for row in rows_of_gone() if since(first_torch(row), version) for name in row["names"]}
+    """By name, and by `name(keyword=` for what is said of a keyword."""
+    rows = (row for row in rows_of_gone() if since(first_torch(row), version))
+    return {f"{name}({row['keyword']}=" if "keyword" in row else name: row for row in rows for name in row["names"]}
 
 
 def _row(work: Work, name: str) -> dict[str, Any] | None:
@@ -81,12 +83,13 @@ def _is_met(row: dict[str, Any], call: ast.Call) -> bool:
     """True for a call that a row with a condition is about."""
     if "lacks" in row:
         return lacks(call, row["lacks"], row["index"]) is True
-    if "keyword" in row:
-        return keyword_of(call, row["keyword"]) is not None
     if "positional" in row:
         return len(call.args) > int(row["positional"])
     if "taken" in row:
         return _taken_as(call) == int(row["taken"])
+    if "keyword" in row:
+        given = keyword_of(call, row["keyword"])
+        return "but" not in row or getattr(given, "value", None) is not row["but"]
     return "method" in row
 
 
@@ -100,13 +103,17 @@ def _taken_as(call: ast.Call) -> int:
     return 0
 
 
-def _about(row: dict[str, Any], name: str) -> str:
-    """The package, or the module, whose functions went together, or the one function; what the row says it is."""
+def _told(work: Work, place: _Place, row: dict[str, Any], name: str, blocks: str = "") -> Note:
+    """What is said of a place: about the package, or the module, whose functions went together, or the one function, or
+    what the row says it is.
+    """
+    api = name.rpartition(".")[0] if len(row["names"]) > 1 else name
     if "about" in row or row.get("each"):
-        return str(row.get("about", name))
-    if "positional" in row:
-        return name.partition(".")[0]
-    return name.rpartition(".")[0] if len(row["names"]) > 1 else name
+        api = str(row.get("about", name))
+    elif "positional" in row:
+        api = name.partition(".")[0]
+    blocks = blocks or row.get("blocks", "")
+    return work.note(place, fixer.code, row["message"], api=api, help=row["help"], blocks=blocks)
 
 
 def _of_a_frame(work: Work, call: ast.Call) -> str:
@@ -149,7 +156,7 @@ def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
             yield from found
 
 
-@fixer.on(ast.Attribute, last=tuple({name.rpartition(".")[2] for name in _unconditional()}))
+@fixer.on(ast.Attribute, last=tuple({name.rpartition(".")[2] for name in _UNCONDITIONAL}))
 def read(work: Work, node: ast.Attribute) -> Finds:
     """Report `scipy.misc.imread(...)`, `np.math.pi`, and `class C(Pretrained.Base):`, whose statement fails."""
     if isinstance(node.ctx, ast.Load):
@@ -161,18 +168,30 @@ def _missing(work: Work, node: ast.expr | ast.stmt, name: str) -> Iterator[Note]
     row = _row(work, name)
     if row is not None and row.keys().isdisjoint(_CONDITIONS) and not guarded(node):
         holds = isinstance(node, ast.stmt) or isinstance(parent(node), ast.ClassDef)
-        blocks = "import" if holds and work.scan.scope_of(node).kind == "module" else row.get("blocks", "")
-        yield work.note(node, fixer.code, row["message"], api=_about(row, name), help=row["help"], blocks=blocks)
+        yield _told(work, node, row, name, "import" if holds and work.scan.scope_of(node).kind == "module" else "")
 
 
 @fixer.on(ast.Call)
 def called(work: Work, call: ast.Call) -> Finds:
     """Report `yaml.load(f)`, `mel(22050, 1024)` of librosa, and `writer.save()`."""
     name = work.names.qualified(call.func) or _of_an_object(work, call.func) or _of_a_frame(work, call)
-    row = _row(work, name)
-    if row is not None and _is_met(row, call) and not guarded(call):  # asked last: it reads all that stands above
-        api, blocks = _about(row, name), row.get("blocks", "")
-        yield work.note(call.func, fixer.code, row["message"], api=api, help=row["help"], blocks=blocks)
+    asked: list[tuple[_Place, str, str]] = [(call.func, name, "")]
+    for given in (each for each in call.keywords if each.arg in _KEYWORDS):
+        asked += ((given, each, f"({given.arg}=") for each in (name, *_family(work, call.func)))
+    for place, each, of in asked:
+        row = _row(work, f"{each}{of}")
+        if row is not None and _is_met(row, call) and not guarded(call):  # asked last: it reads all that is above
+            yield _told(work, place, row, each)
+
+
+def _family(work: Work, named: ast.expr) -> Iterator[str]:
+    """The full names of the classes above one of the project, those of packages included; of a method of a package's
+    class that of all its kin.
+    """
+    name = work.names.qualified(named) or f"{work.file.module}.{plain_name(named)}"
+    graph = work.project.reach.graph
+    yield from graph.above(graph.settled(name))
+    yield f"{name.partition('.')[0]}.*.{name.rpartition('.')[2]}"
 
 
 @fixer.on(ast.FunctionDef)
@@ -185,7 +204,7 @@ def registered(work: Work, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Find
     for call in inner_nodes(node, ast.Call):
         handed = any(each.arg is None and plain_name(each.value) == node.args.kwarg.arg for each in call.keywords)
         if handed and _takes_no_other(work, call.func):
-            yield work.note(call.func, fixer.code, row["message"], api=row["about"], help=row["help"])
+            yield _told(work, call.func, row, "")
 
 
 def _takes_no_other(work: Work, called: ast.expr) -> bool:
@@ -202,12 +221,12 @@ def overridden(work: Work, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Find
     """Report a method of a package's class that the package calls no more, or calls in another way."""
     owner = class_of_method(node)
     for base in owner.bases if owner else ():
-        package = (work.names.qualified(base) or "").partition(".")[0]
-        row = _row(work, f"{package}.*.{node.name}")
-        if row is not None and (place := _unfit(row, node.args)) is not None:
-            api, blocks = row["about"], row.get("blocks", "")
-            yield work.note(place, fixer.code, row["message"], api=api, help=row["help"], blocks=blocks)
-            return
+        name = work.names.qualified(base) or ""
+        for above in (name, f"{name.partition('.')[0]}.*", *_family(work, base)):
+            row = _row(work, f"{above}.{node.name}")
+            if row is not None and "overridden" in row and (place := _unfit(row, node.args)) is not None:
+                yield _told(work, place, row, name)
+                return
 
 
 def _unfit(row: dict[str, Any], args: ast.arguments) -> ast.arg | None:
@@ -216,5 +235,6 @@ def _unfit(row: dict[str, Any], args: ast.arguments) -> ast.arg | None:
     if "asks" in row:
         found = given.get(row["asks"])
         return None if args.defaults and found is args.args[-1] else found  # such a default does no harm
-    fits = "omits" in row and (args.kwarg is not None or row["omits"] in given)
+    named = args.kwarg is not None or row.get("omits") in given or len(given) >= row.get("takes", len(given) + 1)
+    fits = "omits" in row and named
     return None if fits else next(reversed(given.values()), None)

@@ -45,7 +45,9 @@ _TYPE_CHECKS = ("isinstance", "issubclass", "assertIsInstance")
 @fixer.on(ast.Module)
 def scaler_of_torch(work: Work, tree: ast.Module) -> Finds:
     """Write torch's scaler; where it cannot be, let type checks ask for it: torch_npu's is a subclass."""
-    if work.settings.style == "portable" or any(_is_the_users(work, old) for old in MOVES):
+    user, lasts = work.rules.user, {old.rpartition(".")[2] for old in MOVES}
+    theirs = lasts & {*user.last_names, *user.last_args}
+    if theirs or any(user.resolve(old) or user.args.get(old) for old in MOVES) or work.settings.style == "portable":
         return
     uses = uses_of(work, MOVES)
     if uses and _all_follow(work, uses):
@@ -100,11 +102,6 @@ def _is_type_check(node: ast.expr) -> bool:
     if isinstance(above, ast.Tuple):
         node, above = above, parent(above)
     return called_name(above) in _TYPE_CHECKS and index_in(above, "args", node) == 1
-
-
-def _is_the_users(work: Work, old: str) -> bool:
-    user, last = work.rules.user, old.rpartition(".")[2]
-    return bool(user.resolve(old) or user.args.get(old) or last in user.last_names or last in user.last_args)
 
 
 def _all_follow(work: Work, uses: list[tuple[ast.expr, str]]) -> bool:

@@ -87,7 +87,8 @@ def refusals(name: str | None, call: ast.Call, scan: Scan) -> Iterator[dict[str,
         elif "whole" in row:
             index, name = row["index"], row["whole"]
             value = call.args[index] if shape(call)[0] > index else keyword_of(call, name)
-            wrong = _holds_a_whole_number(scan, value)
+            value = last_value(scan, value) if isinstance(value, ast.Name) else value  # `(0, 0.99)`, `(beta1, beta2)`
+            wrong = isinstance(value, (ast.Tuple, ast.List)) and any(_may_be_whole(scan, each) for each in value.elts)
         elif "lacks" in row:
             wrong = lacks(call, row["lacks"], row["index"]) is True
         else:
@@ -95,14 +96,6 @@ def refusals(name: str | None, call: ast.Call, scan: Scan) -> Iterator[dict[str,
             wrong = "called" in row or beyond or keyword_of(call, row["keyword"]) is not None
         if wrong:
             yield row
-
-
-def _holds_a_whole_number(scan: Scan, value: ast.expr | None) -> bool:
-    """True for `(0, 0.99)`, or `(beta1, beta2)` where the function, or the module, sets one of these to a whole number
-    somewhere."""
-    if isinstance(value, ast.Name):
-        value = last_value(scan, value)
-    return isinstance(value, (ast.Tuple, ast.List)) and any(_may_be_whole(scan, each) for each in value.elts)
 
 
 def _may_be_whole(scan: Scan, node: ast.expr) -> bool:

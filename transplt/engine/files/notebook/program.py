@@ -128,8 +128,10 @@ def _in_literals(part: Part, first: int, last: int, new: str, escapes: bool) -> 
     closed = bisect_left(lines, end + 1, key=lambda line: line[1])
     starts = opened < len(lines) and lines[opened][0] == start - 1
     ends = closed < len(lines) and lines[closed][1] == end + 1
-    if not new and last > first and starts and ends:
-        return _whole_literals(lines, opened, closed)
+    if not new and last > first and starts and ends:  # they go out, with what parts them from the others
+        if closed + 1 < len(lines):
+            return lines[opened][0], lines[closed + 1][0], ""
+        return lines[opened - 1][1] if opened else lines[0][0], lines[closed][1], ""
     pieces = [_escaped(line, escapes) for line in _LINES.findall(new)] or [""]
     after = between.join(pieces)
     if first == last == len(text.utf8) and text.utf8.endswith(b"\n"):
@@ -137,13 +139,6 @@ def _in_literals(part: Part, first: int, last: int, new: str, escapes: bool) -> 
     if new.endswith("\n") and not ends:
         after += between
     return start, end, after
-
-
-def _whole_literals(lines: tuple[Extent, ...], first: int, last: int) -> tuple[int, int, str]:
-    """Whole literals of a list go out, with what parts them from the others."""
-    if last + 1 < len(lines):
-        return lines[first][0], lines[last + 1][0], ""
-    return lines[first - 1][1] if first else lines[0][0], lines[last][1], ""
 
 
 def _escaped(text: str, escapes: bool) -> str:
