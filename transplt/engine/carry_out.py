@@ -6,7 +6,7 @@ import ast
 
 from transplt.base.finding import ON_REQUEST, Effort, FileResult, Finding, Level, Operation, Replacement, Status
 from transplt.base.text.source import splice
-from transplt.edits.edit import Edit, Note
+from transplt.edits.edit import Note
 from transplt.edits.ignores import Ignores
 from transplt.edits.lines import Placed
 from transplt.edits.notes import finding_of
@@ -26,7 +26,11 @@ def carry_out(data: bytes, work: Work) -> FileResult:
     outcome, taken_back = what_holds(work, wanted)
     notes = [*work.notes, *ignores.dropped, *taken_back]
     notes += [_failed(failure) for failure in outcome.failures]
-    notes += [_offered(work, edit) for edit in edits if edit.rewrites and not applies(edit, work.settings)]
+    notes += [
+        Note(work.source.extent(edit.node), edit.code, edit.level, edit.message, edit.api, edit.help or ON_REQUEST,
+             edit.effort or Effort.LOW)
+        for edit in edits if edit.rewrites and not applies(edit, work.settings)
+    ]  # fmt: skip
     findings = [ignores.mark(finding_of(work.source, work.scan.path, note)) for note in notes]
     done = findings_of(work.source, work.scan.path, outcome.pieces)
     done += [_line(work, item) for item in outcome.lines]
@@ -110,19 +114,6 @@ def _failed(failure: Failure) -> Note:
         f"could not be rewritten: {failure.reason}",
         help="; ".join(edit.message for edit in site.edits),
         effort=Effort.LOW,
-    )
-
-
-def _offered(work: Work, edit: Edit) -> Note:
-    """An edit that was not asked for, as a finding."""
-    return Note(
-        work.source.extent(edit.node),
-        edit.code,
-        edit.level,
-        edit.message,
-        edit.api,
-        edit.help or ON_REQUEST,
-        edit.effort or Effort.LOW,
     )
 
 

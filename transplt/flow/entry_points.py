@@ -231,9 +231,7 @@ def _covers(path: str, name: str) -> int:
 
 
 def aside_of(
-    entries: Mapping[str, Entry],
-    path_of: Callable[[str], str],
-    started: Collection[str] = frozenset(),
+    entries: Mapping[str, Entry], path_of: Callable[[str], str], started: Collection[str] = frozenset(),
     named_in_settings: Collection[str] = (),
 ) -> Aside:
     """What stands aside of a project, by what its Python files say (by path); `path_of` gives the file of a full name,

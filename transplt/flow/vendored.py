@@ -34,7 +34,8 @@ class Copy:
     @property
     def handles_npu(self) -> bool:
         """True when this version handles NPUs."""
-        return _numbers(self.version) >= _numbers(self.since)
+        own, first = ([*map(int, re.findall(r"\d+", each)[:3])] for each in (self.version, self.since))
+        return own >= first
 
 
 def copy_of(path: str, data: bytes) -> Copy | None:
@@ -56,7 +57,3 @@ def _native() -> dict[str, str]:
     """The first version that handles NPUs, by the name under which a package is imported."""
     found = ((row, _SINCE.match(row.get("since") or "")) for row in packages() if row["status"] == "native")
     return {name: since.group() for row, since in found if since is not None for name in row["import"]}
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])

@@ -84,7 +84,8 @@ class Table:
             self.modules[rule.old] = rule
         elif rule.kind is Kind.ARGS:
             table = self.args if dotted else self.last_args
-            same = [old for old in table.get(rule.old, ()) if _argument(old) != _argument(rule)]
+            argument = rule.arg_idx, rule.arg_keyword
+            same = [old for old in table.get(rule.old, ()) if (old.arg_idx, old.arg_keyword) != argument]
             table[rule.old] = (*same, rule)
         elif dotted or rule.kind is Kind.UNSUPPORTED:
             self.names[rule.old] = rule
@@ -97,10 +98,6 @@ class Table:
             yield from table.values()
         for rules in (*self.args.values(), *self.last_args.values()):
             yield from rules
-
-
-def _argument(rule: Rule) -> tuple[int, str]:
-    return rule.arg_idx, rule.arg_keyword
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,13 @@ def rewritten(document: Document) -> Rewritten:
     spliced = spliced_by(wanted)
     changed = replace(document, source=Source(splice(document.utf8, spliced), bom=document.source.bom))
     if why := _broken(document, changed):
-        result.findings += [_taken_back(document, edit, why) for edit in wanted]
+        result.findings += [
+            replace(
+                _record(document, edit), code="NPU992", level=Level.MANUAL, message=f"undone: {edit.message} ({why})",
+                effort=Effort.LOW, help="change this place by hand",
+            )
+            for edit in wanted
+        ]  # fmt: skip
         return result
     result.utf8, result.spliced = changed.utf8, spliced
     result.findings += [_done(document, edit) for edit in wanted]
@@ -166,14 +172,3 @@ def _done(document: Document, edit: Edit) -> Finding:
 def _offered(document: Document, edit: Edit, reason: str) -> Finding:
     help_ = edit.help or ON_REQUEST
     return replace(_record(document, edit), ignored=reason, effort=edit.effort or Effort.LOW, help=help_)
-
-
-def _taken_back(document: Document, edit: Edit, why: str) -> Finding:
-    return replace(
-        _record(document, edit),
-        code="NPU992",
-        level=Level.MANUAL,
-        message=f"undone: {edit.message} ({why})",
-        effort=Effort.LOW,
-        help="change this place by hand",
-    )

@@ -54,7 +54,8 @@ def built(work: Work, call: ast.Call) -> Finds:
     if not builds_for_cuda(call, work.source.utf8) or not work.take(call):
         return
     message, blocks = "CUDA sources are compiled at run time", ""
-    if _at_import(work, call):
+    conditional = any(isinstance(above, (ast.Try, ast.If, *FUNCTIONS)) for above in chain(call))
+    if not conditional and work.scan.scope_of(call).kind in ("module", "class"):
         message, blocks = _WHEN_IMPORTED, "import"
     elif can_fail(call) and (enclosing_function(call) is not None or _has_another_way(work, call)):
         message, blocks = f"{message}; {GOES_ON}", "slow"  # a function that builds gives None where that fails
@@ -270,13 +271,6 @@ def _registers(work: Work, func: ast.expr) -> bool:
 
 
 # --- sources built at run time ---------------------------------------------------------------------------------------
-
-
-def _at_import(work: Work, call: ast.Call) -> bool:
-    """True for a call that every import of the file makes: in no function, and under no condition."""
-    if any(isinstance(above, (ast.Try, ast.If, *FUNCTIONS)) for above in chain(call)):
-        return False
-    return work.scan.scope_of(call).kind in ("module", "class")
 
 
 def _kernel(work: Work, node: ast.Constant) -> Finds:

@@ -144,10 +144,13 @@ def _replace(
             help=f"write it as one literal with {pairs[0][1]} instead of {pairs[0][0]}",
         )
         return
+    swapped = what.split(" ", 1)[1]
+    for old, new in pairs:
+        swapped = swapped.replace(old, new)
     yield Edit(
         node,
         code,
-        f"{what} -> {_swap(what.split(' ', 1)[1], pairs)}" + (f", as {plan} says" if plan else ""),
+        f"{what} -> {swapped}" + (f", as {plan} says" if plan else ""),
         words_in_literal(dict(pairs)),
         level=Level.UNSAFE if plan else Level.SAFE,
         api=what,
@@ -252,10 +255,6 @@ def _of_a_compiler(work: Work, node: ast.expr, value: str, taken: Taken) -> Note
     return work.note(node, "NPU203", message, help=help_, details=of_it, effort=Effort.MEDIUM)
 
 
-def _swap(text: str, pairs: tuple[tuple[str, str], ...]) -> str:
-    for old, new in pairs:
-        text = text.replace(old, new)
-    return text
 
 
 _REASONS = {"prose": "text", "key": "key", "flag": "flag", "exported": "own-string", "path": "own-string"}
