@@ -139,12 +139,6 @@ def _absl_flag(a: Argument) -> Reached:
         yield ReachedPlace("help", other=a.call)
 
 
-def _matched_text(a: Argument) -> Reached:
-    at = 2 if a.last == "sub" else 1
-    args = a.call.args
-    yield ReachedPlace("compare", "regex", args[at]) if len(args) > at else ReachedPlace("other", "a pattern")
-
-
 def _registers_a_kernel(a: Argument) -> bool:
     """Where an operator's kernel is registered for a device: another name alone makes no kernel."""
     last, keyword = a.last, a.keyword
@@ -225,12 +219,6 @@ def _parametrized(a: Argument) -> Reached:
     yield ReachedPlace("slot", slot) if slot else ReachedPlace("named", name)
 
 
-def _fixture(a: Argument) -> Reached:
-    function = parent(a.call)
-    if isinstance(function, FUNCTIONS):
-        yield ReachedPlace("slot", f"r:{a.slots.own.module}.{function.name}")
-
-
 def _parameter(a: Argument) -> Reached:
     name = a.keyword or ""
     slot = a.slots.parameter(a.target or "", a.keyword, a.position)
@@ -271,7 +259,9 @@ _ROWS: tuple[tuple[Callable[[Argument], bool], Callable[[Argument], Reached]], .
     (lambda a: a.root in FOREIGN and a.last not in ("cdiv", "HParams"), lambda a: [ReachedPlace("foreign", a.root)]),
     (lambda a: a.last in PARSER_CALLS or (a.last == "Option" and a.root in ("typer", "click", "Option")), _flag),
     (lambda a: a.last in ABSL_CALLS, _absl_flag),
-    (lambda a: a.full.startswith("re.") and a.last in REGEX_CALLS and a.position == 0, _matched_text),
+    (lambda a: a.full.startswith("re.") and a.last in REGEX_CALLS and a.position == 0, lambda a: [
+        ReachedPlace("compare", "regex", each) for each in a.call.args[2 if a.last == "sub" else 1 :][:1]
+    ] or [ReachedPlace("other", "a pattern")]),
     (lambda a: a.keyword in PROSE_KEYWORDS or a.last in PROSE_CALLS, lambda a: [ReachedPlace("prose")]),
     (lambda a: a.last.endswith(("Error", "Exception", "Warning")), lambda a: [ReachedPlace("prose")]),
     (
@@ -324,7 +314,10 @@ _ROWS: tuple[tuple[Callable[[Argument], bool], Callable[[Argument], Reached]], .
     # pytest
     (lambda a: a.last == "param" and a.position >= 0, lambda a: [Up(a.call, (*a.path, a.position))]),
     (lambda a: a.last == "parametrize", _parametrized),
-    (lambda a: a.last == "fixture" and a.keyword == "params", _fixture),
+    (lambda a: a.last == "fixture" and a.keyword == "params", lambda a: [
+        ReachedPlace("slot", f"r:{a.slots.own.module}.{each.name}") for each in [parent(a.call)]
+        if isinstance(each, FUNCTIONS)
+    ]),
     # any other call
     (
         lambda a: a.last in COMMAND_CALLS and a.position == 0 and a.root in COMMAND_MODULES,

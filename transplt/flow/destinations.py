@@ -223,11 +223,6 @@ def _subscript(slots: Slots, above: ast.Subscript, current: ast.AST, path: Path)
         yield ReachedPlace("key", other=above.value)
 
 
-def _slice(slots: Slots, above: ast.Slice, current: ast.AST, path: Path) -> Reached:
-    holder = parent(above)
-    return [ReachedPlace("compare", "slice", holder.value)] if isinstance(holder, ast.Subscript) else []
-
-
 def _case(slots: Slots, above: ast.MatchValue, current: ast.AST, path: Path) -> Reached:
     """A value in a `case` pattern is compared with the subject, or with the part of it that the pattern takes."""
     node: ast.AST = above
@@ -314,7 +309,9 @@ _STEPS: dict[type[ast.AST], Callable[..., Reached]] = {
     ast.AsyncFor: _iterator,
     ast.comprehension: _iterator,
     ast.Subscript: _subscript,
-    ast.Slice: _slice,
+    ast.Slice: lambda slots, above, current, path: [
+        ReachedPlace("compare", "slice", each.value) for each in [parent(above)] if isinstance(each, ast.Subscript)
+    ],
     ast.MatchValue: _case,
     ast.Raise: _prose,
     ast.Assert: _prose,

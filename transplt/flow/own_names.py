@@ -74,9 +74,7 @@ class OwnNames:
         return self._parameters
 
     def bases(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The classes of this file with those of their bases that may be the project's own, or that tables tell of and
-        whose objects are made in the same way.
-        """
+        """The classes of this file with those bases that may be the project's own, or that tables tell of."""
         found = []
         for node in self.scan.classes:
             inits = (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")

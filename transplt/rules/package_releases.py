@@ -6,6 +6,7 @@ What no metadata tells, the CANN of a release above all, stands in rules/support
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -37,7 +38,8 @@ class Build:
     def required(self, name: str) -> str:
         """The clauses for a package that it requires everywhere, `==2.10.0`; empty for one that it does not name."""
         found = (each.partition(";") for each in self.requires)
-        return next((head[len(name) :] for head, mark, _ in found if not mark and _name_of(head) == name), "")
+        heads = ((head, re.split(r"[<>=!~ ]", head, maxsplit=1)[0]) for head, mark, _ in found if not mark)
+        return next((head[len(name) :] for head, own in heads if normalised(own) == name), "")
 
     @property
     def described(self) -> str:
@@ -230,8 +232,3 @@ def newest_torch_npu() -> dict[str, tuple[str, Build]]:
 
     found = shipped().builds["torch-npu"].items()
     return {torch_of(each): (each, build) for each, build in found if not Version(each).is_prerelease}
-
-
-def _name_of(requirement: str) -> str:
-    end = next((at for at, sign in enumerate(requirement) if sign in "<>=!~ "), len(requirement))
-    return normalised(requirement[:end])
