@@ -97,6 +97,7 @@ from timm.models.vision_transformer import VisionTransformer
         f"{_MODEL} prepare_inputs_for_generation(self, input_ids, past=None): pass",
         "from transformers import Trainer\nt = Trainer(model=m, tokenizer=t)",
         "import transformers as t\na = t.TrainingArguments(warmup_ratio=0.1)",
+        "from transformers import TrainingArguments\na = TrainingArguments(o, no_cuda=True)",
         "from pytorch_lightning.callbacks import ModelCheckpoint\nc = ModelCheckpoint(p, period=1)",
         f"{_TRAINER} compute_loss(self, model, inputs, return_outputs=False): pass",
         f"{_TRAINER} training_step(self, model, inputs): pass",

@@ -129,7 +129,6 @@ def test_a_call_with_every_argument_of_transformers() -> None:
 @pytest.mark.parametrize(
     "argument",
     [
-        "no_cuda=True",
         "use_cpu=True",
         'fp16=True, optim="adamw_torch"',
         "bf16=True",
