@@ -86,13 +86,13 @@ def _may_stop(data: bytes) -> bool:
     if b"torch" not in data:
         return False
     return any(last in data and spelled.search(data) is not None for last, spelled in _spellings()) or any(
-        row.get("keyword", "").encode() in data and row["name"].rpartition(".")[2].encode() in data
+        ("index" in row or row.get("keyword", "").encode() in data) and row["name"].rpartition(".")[2].encode() in data
         for row in _refused()
     )
 
 
 def _in_file(data: bytes) -> dict[str, tuple[str, ...]]:
-    from transplt.fixers.codemods.refused_calls import refusals
+    from transplt.fixers.codemods.refused_calls import calls_of_a_base, refusals
 
     try:
         file = File.of("", data)
@@ -105,8 +105,10 @@ def _in_file(data: bytes) -> dict[str, tuple[str, ...]]:
         name = file.names.qualified(node)
         if name in _lacking():
             found[f"{name} is missing"] = _lacking()[name]
-    for call in file.scan.calls:
-        for row in refusals(file.names.qualified(call.func), call, file.scan):
+    called = [(file.names.qualified(call.func), call) for call in file.scan.calls]
+    called += [each for owner in file.scan.classes for each in calls_of_a_base(file.names, owner)]
+    for name, call in called:
+        for row in refusals(name, call, file.scan):
             if row in _refused():
                 found[row["message"]] = TORCH_VERSIONS[TORCH_VERSIONS.index(row["since"]) :]
     return found

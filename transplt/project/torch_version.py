@@ -7,6 +7,7 @@ a version for which there is no torch_npu, it is the one with the fewest blocker
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +19,7 @@ from transplt.base.render.cell import first_of
 from transplt.base.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, TorchTarget
 from transplt.project.part_requirements import voices_of_parts
 from transplt.project.torch_requirements import NEWER, Ask, Voice, asks_in, voices
-from transplt.rules.releases import release_of
+from transplt.rules.releases import fits, release_of
 from transplt.rules.versions import spans, version_key
 
 #: What bounds a version from below.
@@ -97,7 +98,7 @@ def _together(root: Path, found: Sequence[Voice]) -> TorchTarget:
     asked = {"path": first.pin.path, "text": first.text}
     if NEWER in first.read.allowed:
         return replace(_target(tied[-1], Sentence(_NEWEST_WITH_ONE, **asked)), gap=True)
-    version, counted = _fewest_blockers(root, tied)
+    version, counted = _fewest_blockers(root, tied, found)
     target = _target(version, Sentence(_FEWEST_BLOCKERS, **asked), first.read.named)
     return replace(target, gap=True, weighed=counted)
 
@@ -122,11 +123,19 @@ def _of_voices(heard: Sequence[Voice], version: str) -> TorchTarget:
     return _target(version, why, ask.read.named)
 
 
-def _fewest_blockers(root: Path, versions: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The version with the fewest blockers, the newest of these, and a line that says what was counted, if any was."""
+def _fewest_blockers(root: Path, versions: Sequence[str], found: Sequence[Voice]) -> tuple[str, tuple[str, ...]]:
+    """The version with the fewest blockers, the newest of these, and a line that says what was counted, if any was.
+
+    A Python for which a version has no wheels is one, where the file asks for it that asks for torch.
+    """
+    from transplt.engine.files.dependencies.pythons import pythons_asked_for
     from transplt.project.blockers import blockers
 
     held = blockers(root)
+    for pin in (ask.pin for ask in asks_in(found)):
+        for asked, *_ in pythons_asked_for(pin.text, os.path.basename(pin.path).lower()):
+            without = tuple(each for each in TORCH_VERSIONS if not fits(asked, release_of(each).pythons))
+            held[f"{pin.path} asks for Python {asked}"] = without
     count = {version: sum(version in stops for stops in held.values()) for version in versions}
     best = min(versions, key=lambda version: (count[version], -TORCH_VERSIONS.index(version)))
     telling = [(what, stops) for what, stops in held.items() if set(versions) & set(stops) and best not in stops]

@@ -1,8 +1,7 @@
 """Calls that run with an old torch and raise with those that torch_npu is there for.
 
 Facts: rules/support/refused_calls.json. Beside them: autograd functions of the old style, whose methods are not static
-("Legacy autograd function with non-static forward method", torch/csrc/autograd/python_function.cpp since torch 1.5),
-and samplers that hand their data to torch's Sampler, which passes it to object.
+("Legacy autograd function with non-static forward method", torch/csrc/autograd/python_function.cpp since torch 1.5).
 """
 
 from __future__ import annotations
@@ -20,14 +19,11 @@ from transplt.flow.last_value import last_value, nearest_binding
 from transplt.rules.releases import release_of
 from transplt.rules.tables import read_table
 from transplt.rules.versions import version_key
-from transplt.syntax.names import assigned_value
+from transplt.syntax.names import Names, assigned_value
 from transplt.syntax.nodes import called_name, index_in, keyword_of, lacks, last_name, of_kind, plain_name, shape
 from transplt.syntax.scan import Scan, parent
 
 _FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
-_SAMPLERS = frozenset({"torch.utils.data.Sampler", "torch.utils.data.sampler.Sampler"})
-#: github.com/pytorch/pytorch/pull/163134; torch 2.10 has it.
-_SAMPLER_WITHOUT_INIT = "2.10"
 
 
 @cache
@@ -58,9 +54,8 @@ def refused(work: Work, call: ast.Call) -> Finds:
 @fixer.on(ast.ClassDef)
 def refused_of_a_base(work: Work, node: ast.ClassDef) -> Finds:
     """Report `super().__init__(optimizer, last_epoch, verbose)`, which the class of torch refuses."""
-    for name in filter(_calls().get, (work.names.qualified(base) or "" for base in node.bases[:1])):
-        for call in _handing_on(node):
-            yield from _refused_as(work, name, call)
+    for name, call in calls_of_a_base(work.names, node):
+        yield from _refused_as(work, name, call)
 
 
 def _refused_as(work: Work, name: str | None, call: ast.Call) -> Finds:
@@ -70,12 +65,17 @@ def _refused_as(work: Work, name: str | None, call: ast.Call) -> Finds:
             yield work.note(call.func, fixer.code, row["message"], api=row["name"], help=row["help"], blocks=blocks)
 
 
-def _handing_on(owner: ast.ClassDef) -> Iterator[ast.Call]:
-    """The calls of `super().__init__` in a class."""
-    for call in of_kind(ast.Call, ast.walk(owner)):
+def calls_of_a_base(names: Names, owner: ast.ClassDef) -> Iterator[tuple[str, ast.Call]]:
+    """The calls of `super().__init__` in a class whose only base is one of torch that the table has, with its name."""
+    match owner.bases:
+        case [ast.Subscript(value=base)] | [base]:
+            name = names.qualified(base) or ""
+        case _:
+            return
+    for call in of_kind(ast.Call, ast.walk(owner)) if name in _calls() else ():
         match call.func:
             case ast.Attribute(attr="__init__", value=ast.Call(func=ast.Name(id="super"))):
-                yield call
+                yield name, call
 
 
 def refusals(name: str | None, call: ast.Call, scan: Scan) -> Iterator[dict[str, Any]]:
@@ -157,24 +157,6 @@ def _is_static(owner: ast.ClassDef, method: ast.FunctionDef) -> bool:
         called_name(each.value) in _STATIC and any(plain_name(at) == method.name for at in each.targets)
         for each in of_kind(ast.Assign, owner.body)
     )
-
-
-@fixer.on(ast.ClassDef)
-def samplers_that_hand_on_their_data(work: Work, node: ast.ClassDef) -> Finds:
-    """Report `super().__init__(dataset)` in a class made from torch's Sampler, which has no __init__ any more."""
-    match node.bases:
-        case [ast.Subscript(value=base)] | [base]:
-            named = work.names.qualified(base) in _SAMPLERS
-        case _:
-            named = False
-    if not named or not since(_SAMPLER_WITHOUT_INIT, work.settings.torch_version):
-        return
-    for call in _handing_on(node):
-        match call.args:
-            case [ast.Name() | ast.Attribute() | ast.Constant(), *_]:
-                message = f"Sampler.__init__ takes no argument since torch {_SAMPLER_WITHOUT_INIT}: TypeError"
-                help_ = "take the call out: the method did nothing in any torch"
-                yield work.note(call, fixer.code, message, api="torch.utils.data.Sampler", help=help_)
 
 
 #: What a value of no dimension comes through: another number, or another type.
