@@ -234,6 +234,17 @@ def test_a_line_that_the_migration_has_an_action_for(stop: tuple[str, int], told
     assert [*foretold(root, [Seen(*stop, "stopped by IndexError: invalid index")])] == told
 
 
+@pytest.mark.parametrize(("called", "known"), [("gym", True), ("gymnasium", False), ("torch", False), ("", False)])
+def test_a_package_that_the_migration_has_an_action_for(called: str, known: bool, root: Path) -> None:
+    actions = [{**ACTION, "apis": ["gym.make"]}, {**ACTION, "number": 3, "apis": ["torch.load"]}]
+    manifest = {"tool": "transplt", "format": 1, "files": {}, "reports": {}, "actions": actions}
+    (root / ".transplt").mkdir()
+    (root / ".transplt" / "manifest.json").write_text(json.dumps(manifest))
+    stop = Seen("other.py", 14, "stopped by AttributeError: no bool8", called)
+    told = "see action 2 of the migration in report.html, about other.py:14: Change uses of torch.Tensor.data"
+    assert [*foretold(root, [stop])] == [told] * known
+
+
 def test_a_folder_without_a_manifest_foretells_nothing(root: Path) -> None:
     assert [*foretold(root, [Seen("main.py", 14, "stopped")])] == []
 
@@ -401,7 +412,13 @@ def test_arguments_that_a_script_does_not_take_in_a_proof(root: Path) -> None:
 
 def test_names_that_numpy_no_longer_has(root: Path) -> None:
     (line,) = told(root, "AttributeError: `np.Inf` was removed in the NumPy 2.0 release. Use `np.inf` instead.")
-    assert line.startswith("require numpy<2 in requirements.txt ") and "run --setup out/net; or replace" in line
+    assert line.startswith("the script needs NumPy 1 (np.int and np.float: before 1.24): write numpy<2 into a new ")
+    assert line.endswith("run --setup out/net; or replace the name in the original, and migrate again")
+    (root / "setup.py").touch()
+    error = {**raised("AttributeError", "module 'numpy' has no attribute 'bool8'"), "called": "gym"}
+    (line,) = advice(Asked("run", RunOptions("main.py", (), "/py/python"), root, root), 1, [process(exception=error)])
+    assert line.startswith("gym needs NumPy 1 ") and "numpy<2 into setup.py, and install" in line
+    assert line.endswith("run --setup out/net")
 
 
 @pytest.mark.parametrize(

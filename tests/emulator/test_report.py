@@ -316,6 +316,34 @@ def test_lines_of_all_processes_count(tmp_path: Path) -> None:
     assert "2 ran, 1 did not run" in as_text(report)
 
 
+def test_lines_of_a_process_that_was_stopped_are_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text("a = 1\n", encoding="utf-8")
+    migration = Migration(tmp_path, "2.13", (EditedFile(path, {1: frozenset({1})}, ("a = 1",)),))
+    report = judge(process(status="running"), code=-9, timed_out=True, migration=migration)
+    assert "migrated lines: unknown, since no process ended normally" in as_text(report)
+    assert report.notes == ["1 process was stopped early"]
+    torchrun = judge(process(status="running"), process(launcher=True), code=-9, timed_out=True, migration=migration)
+    assert "migrated lines: unknown, since no process ended normally" in as_text(torchrun)
+    one = judge(process(status="running"), process(), code=-9, timed_out=True, migration=migration)
+    assert "migrated lines: 0 ran, 1 did not run:" in as_text(one)
+
+
+def test_a_migration_without_edits_has_no_lines(tmp_path: Path) -> None:
+    assert "migrated lines: none in the Python files" in as_text(judge(process(), migration=Migration(tmp_path, "", ())))
+
+
+def test_what_a_child_process_failed_with_comes_before_what_its_parent_lost(tmp_path: Path) -> None:
+    gone = raised("AttributeError", "no seed", time=1.0, path="/t.py", line=3)
+    lost = raised("BrokenPipeError", "[Errno 32] Broken pipe", time=2.0, path="/t.py", line=9)
+    children = [process(forked=True, exception=gone) for _ in range(3)]
+    report = judge(process(exception=lost), *children, code=1)
+    assert report.verdict.sentence == "/t.py:3, in a child process: AttributeError: no seed"
+    first, second, *_ = as_text(report).splitlines()
+    assert first == f"transplt run: stops: {report.verdict.sentence}"
+    assert second == "  /t.py:9: BrokenPipeError: [Errno 32] Broken pipe"
+
+
 def test_notes(tmp_path: Path) -> None:
     idle = judge(
         process(rank="0"), process(rank="1", operators={}, notes={"n": 2}), process(status="running", notes={"n": 1})
@@ -323,7 +351,7 @@ def test_notes(tmp_path: Path) -> None:
     assert idle.notes == [
         "n (3 times)",
         "rank 1 never used the npu",
-        "1 process was stopped early: operators and lines below are those of the others",
+        "1 process was stopped early: operators and lines are those of the others",
     ]
     assert idle.verdict.sentence.endswith("; rank 1 never used the npu")
     assert "note: rank 1 never used the npu" in as_text(idle)

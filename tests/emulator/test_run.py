@@ -149,6 +149,29 @@ if __name__ == "__main__":
 """
 
 
+IN_A_CHILD = """\
+import torch
+from multiprocessing import Pipe, Process
+def work(end):
+    raise AttributeError("no seed")
+if __name__ == "__main__":
+    ours, theirs = Pipe()
+    child = Process(target=work, args=(theirs,))
+    child.start()
+    theirs.close()
+    child.join()
+    ours.recv()
+"""
+
+
+@pytest.mark.torch
+def test_an_error_in_a_child_process_is_the_cause(transplt_run: Any, tmp_path: Path) -> None:
+    code, report, err = transplt_run(IN_A_CHILD)
+    assert (code, report["verdict"]) == (1, "stops")
+    assert report["sentence"] == "train.py:4, in a child process: AttributeError: no seed"
+    assert "AttributeError: no seed" in err
+
+
 @pytest.mark.torch
 @pytest.mark.slow
 def test_a_time_out_says_where_each_rank_stood(transplt_run: Any, tmp_path: Path) -> None:

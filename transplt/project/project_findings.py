@@ -16,8 +16,9 @@ _NOT_ADDED = "NPU844"
 _TOO_OLD = "NPU291"
 _OF_REQUIREMENTS = "NPU84"
 _COMMAND, _NATIVE = "NPU865", "NPU806"
-#: What is said wherever a program runs: of files without map_location, limits and advice, and of torch as required.
-_OF_ANY_DEVICE = re.compile(r"NPU(?:152|52\d|6(?!02)\d\d|7\d\d|291|84[01456])")
+#: What is said wherever a program runs: of files without map_location, what newer packages refuse, limits and advice, and of
+#: torch as required.
+_OF_ANY_DEVICE = re.compile(r"NPU(?:152|293|52\d|6(?!02)\d\d|7\d\d|291|84[01456])")
 _IMPORT = re.compile(rb"^import torch_npu\b", re.M)
 
 
@@ -50,6 +51,12 @@ def of_the_whole(
     return held
 
 
+def asks_for_a_card(finding: Finding) -> bool:
+    """Whether it is about something that only a program for a card has."""
+    of_any = _OF_ANY_DEVICE.fullmatch(finding.code)
+    return not of_any or (finding.applied and not finding.code.startswith(_OF_REQUIREMENTS))
+
+
 def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, analysed: bool) -> list[tuple[Finding, ...]]:
     """The findings of files, those of torch and torch-npu as requirements as their project makes of them: where a list
     of packages asks for torch-npu (`added`), a setup.py that does not stops nothing, and one that alone names torch is
@@ -58,11 +65,7 @@ def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, analysed: b
     """
     missing = [each for findings in files for each in findings if each.code == _NOT_ADDED]
     listed, alone = added or bool(missing), all(each.aside for each in missing)
-    without_card = analysed and all(
-        _OF_ANY_DEVICE.fullmatch(each.code) and not (each.applied and not each.code.startswith(_OF_REQUIREMENTS))
-        for findings in files
-        for each in findings
-    )
+    without_card = analysed and not any(map(asks_for_a_card, (each for findings in files for each in findings)))
 
     def settled(finding: Finding) -> Finding:
         asks = finding.code == _NOT_ADDED

@@ -9,11 +9,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a run says of a line (from 1) of the output; `path` is relative to it, with forward slashes."""
+    """What a run says of a line (from 1) of the output; `path` is relative to it, with forward slashes. `called` is
+    the installed package in which the line stopped.
+    """
 
     path: str
     line: int
     text: str
+    called: str = ""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.text}"
@@ -22,7 +25,8 @@ class Seen:
 def proofs(manifest: dict[str, Any], seen: Iterable[Seen]) -> list[tuple[int, str, list[str]]]:
     """(number from 1, title, lines that prove it) of the actions in a manifest that a run shows, in their order.
 
-    Of several actions of one line those count whose API is named, where there is one. A manifest without actions, or
+    Of several actions of one line those count whose API is named, where there is one; of a line without an action those
+    about the package in which it stopped, where that is not torch. A manifest without actions, or
     with something else in their place, has none: it may be an older one.
     """
     rows = manifest.get("actions")
@@ -30,16 +34,21 @@ def proofs(manifest: dict[str, Any], seen: Iterable[Seen]) -> list[tuple[int, st
     proven: dict[int, list[str]] = {}
     for each in dict.fromkeys(seen):
         here = [number for number, action in enumerate(actions) if _at(action.get("lines"), each)]
-        apis = {number: actions[number].get("apis") for number in here}
-        named = [number for number, held in apis.items() if isinstance(held, list)
-                 and any(isinstance(api, str) and api in each.text for api in held)]  # fmt: skip
-        for number in named or here:
+        apis = [_texts(action.get("apis")) for action in actions]
+        named = [number for number in here if any(api in each.text for api in apis[number])]
+        package = "" if each.called in ("", "torch", "torch_npu") else f"{each.called}."
+        about = [number for number, held in enumerate(apis) if package and any(api.startswith(package) for api in held)]
+        for number in named or here or about:
             proven.setdefault(number, []).append(str(each))
     found = []
     for place, lines in sorted(proven.items()):
         own = actions[place].get("number")
         found.append((own if isinstance(own, int) else place + 1, str(actions[place].get("title", "")), lines))
     return found
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def _at(lines: Any, seen: Seen) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from transplt.base.errors import UsageError
-from transplt.base.language import gettext, ngettext, spoken_on
+from transplt.base.language import gettext, ngettext, spoken_on, translated
 from transplt.base.render.spelling import QUIET
 from transplt.faces.cli.command import DONE, EXIT_ZERO, LANGUAGE, LEFT, Command, to_stderr
 from transplt.faces.cli.completing import FILE
@@ -99,9 +99,11 @@ def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]
     """What was committed, what was left out, and where to look."""
     from transplt.engine.actions.actions import separate, total_hours
     from transplt.project.report.action_lines import about
+    from transplt.project.report.migration_record import WITHOUT_CARD
 
     if not done.commits:
         yield gettext("{branch}: nothing is left to commit", branch=branch)
+        yield from [translated(WITHOUT_CARD)] * done.result.without_card
     if done.as_it_is is not None:
         yield gettext("the whole branch, against the program before the port: {verdict}", verdict=done.as_it_is)
         yield gettext(

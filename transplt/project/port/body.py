@@ -28,6 +28,7 @@ _ABOUT = (
     "Fixed names such as `\"cuda\"` and `torch.cuda` give way to names from there: on CUDA and on a CPU the program "
     "does what it did. Each other change has its own commit."
 )
+_NO_CHANGE = "No change: there is nothing in this project to convert."
 
 
 def body(
@@ -62,7 +63,8 @@ def body(
     else:
         lines.append("- Nothing was run.")
     lines += [f"- {visible(each)}" for each in checks if ": not run" not in each]
-    lines += ["- No card was used.", "", "## What is left", ""]
+    lines += ["- No card was used.", ""]
+    lines = [*(lines if commits else ["## What this does", "", _NO_CHANGE, ""]), "## What is left", ""]
     items = [*_left(left)]
     room = MOST_LINES - len(lines)
     if len(items) > room:

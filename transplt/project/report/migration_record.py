@@ -20,11 +20,18 @@ from transplt.base.finding import (
     TokenCount,
     TokenVerdict,
 )
+from transplt.base.language import marked
 from transplt.base.settings import Settings, TorchTarget
+from transplt.project.project_findings import asks_for_a_card
 from transplt.rules.reasons import words_of
 
 #: Called with what is done and what there is to do, in files; a Python file counts twice (read, then migrated).
 Progress = Callable[[int, int], None]
+#: What is said of a program that `without_card` holds of.
+WITHOUT_CARD = marked(
+    "nothing in this project asks for a card: it runs on the CPU, as before; to use an NPU, move the model and its "
+    "batches there with .to('npu')"
+)
 #: The kind of a file that is in no input: functions that the migrated files call.
 HELPER = "helper"
 #: Reasons of tokens in Python that only people read.
@@ -137,6 +144,12 @@ class RunResult:
         """The edits that count: not those that are the text of a new file, which the summary names in its own line."""
         added = {record.path for record in self.helpers}
         return [finding for finding in self.edits if finding.path not in added]
+
+    @property
+    def without_card(self) -> bool:
+        """Whether it uses torch, and nothing in it asks for a card."""
+        uses = any(record.support is not None and record.support.uses for record in self.python_files)
+        return uses and self.complete and not self.tokens.found and not any(map(asks_for_a_card, self.findings))
 
     @property
     def failed(self) -> list[FileRecord]:

@@ -16,7 +16,7 @@ from transplt.engine.actions.actions import actions_of
 from transplt.engine.own_npu_folders import own_places
 from transplt.project.report.action_lines import action_lines, first_actions
 from transplt.project.report.details import details
-from transplt.project.report.migration_record import RunResult
+from transplt.project.report.migration_record import WITHOUT_CARD, RunResult
 from transplt.project.report.target_lines import target_lines
 from transplt.project.report.wrapped import wrapped
 
@@ -124,6 +124,8 @@ def _converted(result: RunResult) -> Iterator[str]:
     words = {"edits": line, "files": changed, "kinds": gettext(", ").join(parts)}
     if not edits:
         yield ngettext("no edits; {count} file looked at", "no edits; {count} files looked at", len(result.files))
+        if result.without_card:
+            yield translated(WITHOUT_CARD)
     elif result.written == "all":
         yield gettext("converted: {edits} in {files} ({kinds})", **words)
     else:
@@ -247,7 +249,7 @@ def _rest(result: RunResult, verbose: int) -> Iterator[str]:
         yield gettext(
             "more in {files}, or with -v; line numbers are those of the original", files=gettext(", ").join(files)
         )
-    if result.written == "all" and result.source.is_dir():
+    if result.written == "all" and result.source.is_dir() and not result.without_card:
         before, after = (shlex.quote(shown(path)) for path in (result.source, result.output))
         if result.settings.entry:
             after += f" --main {shlex.quote(shown(result.settings.entry))}"

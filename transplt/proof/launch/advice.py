@@ -96,11 +96,8 @@ def advice(
     if not code:
         return []
     raised = [each["exception"] for each in processes if each["exception"] and not each.get("launcher")]
-    reasons: dict[str, bool] = {}
-    for each in sorted(raised, key=lambda each: each.get("time", 0.0)):
-        reasons.setdefault(str(each["reason"]), bool(each.get("writes")))
     lines = [*known]
-    lines += [line for reason, writes in reasons.items() for line in _of_reason(asked, reason, writes=writes)]
+    lines += [line for each in sorted(raised, key=lambda each: each.get("time", 0.0)) for line in _of_reason(asked, each)]
     if code == _USAGE and not raised:
         lines += _of_usage(asked, processes, errors)
     if raised and not lines:
@@ -145,7 +142,8 @@ def foretold(root: Path, stops: Iterable[Seen]) -> Iterator[str]:
         yield f"see action {number} of the migration in {PAGE}, about {places}: {title}"
 
 
-def _of_reason(asked: Asked, reason: str, *, writes: bool) -> Iterator[str]:
+def _of_reason(asked: Asked, error: dict[str, Any]) -> Iterator[str]:
+    reason, writes = str(error["reason"]), bool(error.get("writes"))
     module, file, folder = (each.match(reason) for each in (_MODULE, _FILE, _FOLDER))
     if module is not None:
         yield from _of_module(asked, module[1].partition(".")[0])
@@ -157,8 +155,12 @@ def _of_reason(asked: Asked, reason: str, *, writes: bool) -> Iterator[str]:
     elif file is not None:
         yield _of_file(asked, file[1])
     elif _REMOVED.search(reason) is not None:
-        older = "require numpy<2 in requirements.txt (numpy<1.24 for np.int and np.float) and"
-        yield f"{older} {_setup(asked)}; or replace it in the original, and migrate again"
+        of_own = error.get("called", "numpy") in ("", "numpy")
+        older = f"{'the script' if of_own else error['called']} needs NumPy 1 (np.int and np.float: before 1.24)"
+        files = (each.name for pattern in _REQUIRED for each in sorted(asked.root.glob(pattern)))
+        file = next(files, "a new requirements.txt, with all that the project imports")
+        other = "; or replace the name in the original, and migrate again" if of_own else ""
+        yield f"{older}: write numpy<2 into {file}, and {_setup(asked)}{other}"
     elif "wandb login" in reason:
         yield f"Weights & Biases needs a key; without one: WANDB_MODE=offline transplt {asked.command} ..."
     elif _DOWNLOAD.match(reason):

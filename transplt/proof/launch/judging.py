@@ -48,6 +48,11 @@ class Facts:
         return sum(process["status"] == "running" for process in self.processes)
 
     @property
+    def reported(self) -> bool:
+        """Whether a process could report everything, other than what only starts others."""
+        return any(each["status"] != "running" and each["role"] != "launcher" for each in self.processes)
+
+    @property
     def ranks(self) -> list[dict[str, Any]]:
         """Its processes that are ranks, in their order."""
         ranks = [each for each in self.processes if each["role"] == "script" and each["rank"] is not None]
@@ -163,13 +168,13 @@ def _stop(facts: Facts) -> str:
     if _guarded(facts) and facts.errors:
         return f"leftover use of CUDA at {_first_and_count(facts.errors)}"
     if causes := [each for each in own if not _by_another(each)]:
-        return _at(first := _first(causes, "exception"), first["exception"])
+        return at(first := _first(causes, "exception"), first["exception"])
     if of_ranks := _without_error(facts, own):
         return of_ranks
     if any(each["stood"] for each in facts.processes):
         return f"it ended {_ending(facts.code)}; {_standing(facts)}"
     if raised:
-        return _at(first := _first(raised, "exception"), first["exception"])
+        return at(first := _first(raised, "exception"), first["exception"])
     return f"it ended {_ending(facts.code)}"
 
 
@@ -182,23 +187,26 @@ def _without_error(facts: Facts, own: list[dict[str, Any]]) -> str:
         first = _first(own, "exception")
         over = [each for each in facts.ranks if each["status"] == "ended" and each["place"]]
         said = [f"rank {each['rank']} had ended{_last_seen(each)}" for each in over]
-        return "; ".join([_at(first, first["exception"]), *said, *_waiting(facts, [first])])
+        return "; ".join([at(first, first["exception"]), *said, *_waiting(facts, [first])])
     left = [each for each in facts.processes if each["leaving"] and each["role"] != "launcher"]
     left = [each for each in left if not _by_another(each)]
     if not left or any(each["stood"] for each in facts.processes):
         return ""
     first = _first(left, "leaving")
-    return "; ".join([f"{_at(first, first['leaving'])}: it ended {_ending(facts.code)}", *_waiting(facts, [first])])
+    return "; ".join([f"{at(first, first['leaving'])}: it ended {_ending(facts.code)}", *_waiting(facts, [first])])
 
 
 def _first(processes: Iterable[dict[str, Any]], what: str) -> dict[str, Any]:
     return min(processes, key=lambda each: each[what].get("time", 0.0))
 
 
-def _at(process: dict[str, Any], what: dict[str, Any]) -> str:
+def at(process: dict[str, Any], what: dict[str, Any]) -> str:
+    """What a process said, with its rank and the place, as far as they are known."""
     rank = f"rank {process['rank']}: " if process["rank"] is not None else ""
-    place = f"{what['path']}:{what['line']}: " if what.get("path") else ""
-    return f"{rank}{place}{what['reason']}"
+    place = f"{what['path']}:{what['line']}" if what.get("path") else ""
+    child = "in a child process" if process.get("role") == "forked worker" and not rank else ""
+    where = ", ".join(filter(None, (place, child)))
+    return f"{rank}{where}{': ' * bool(where)}{what['reason']}"
 
 
 def _by_another(process: dict[str, Any]) -> bool:
@@ -215,7 +223,7 @@ def _end(process: dict[str, Any]) -> str:
     how = f"ended {process['ended']}" if process["ended"] else "was killed"
     how += " (probably out of memory)" if "SIGKILL" in how else ""
     if process["leaving"]:
-        return f"{_at(process, process['leaving'])}: it {how}"
+        return f"{at(process, process['leaving'])}: it {how}"
     if process["stood"]:
         return f"rank {process['rank']} {how}: {_place(process)}"
     return f"rank {process['rank']} {how}{_last_seen(process)}"
@@ -259,7 +267,7 @@ def _place(process: dict[str, Any]) -> str:
         waits = f", and waited in {process['place']['what']}" if _waits(process) else ""
         return f"{who} was at {where['path']}:{where['line']}{inside}{waits}"
     if process["exception"]:
-        return f"{who} had failed: {_at({'rank': None}, process['exception'])}"
+        return f"{who} had failed: {at({'rank': None}, process['exception'])}"
     if process["status"] != "running":
         return f"{who} had ended"
     return f"where {who} was is not known"

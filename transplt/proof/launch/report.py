@@ -15,7 +15,7 @@ from transplt.base.render.verdict import Verdict
 from transplt.proof.compiler.launches import Compiled
 from transplt.proof.launch.edits import Migration
 from transplt.proof.launch.host import too_small
-from transplt.proof.launch.judging import Facts, judge, reasons
+from transplt.proof.launch.judging import Facts, at, judge, reasons
 from transplt.proof.launch.memory import Use, in_words, uses
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.launch.stacks import stood
@@ -53,7 +53,7 @@ class Report:
         """The lines at which its processes stopped, but for those that the guard of CUDA stopped."""
         raised = [each["exception"] for each in self.processes if each["exception"] and each["exception"].get("path")]
         own = [each for each in raised if each["type"] != "CudaLeftover"]
-        return [Seen(each["path"], each["line"], f"stopped by {each['reason']}") for each in own]
+        return [Seen(each["path"], each["line"], f"stopped by {each['reason']}", each.get("called", "")) for each in own]
 
     @property
     def seen(self) -> list[Seen]:
@@ -153,7 +153,7 @@ def build(
         reasons(facts),
         findings,
         operators,
-        _lines(migration, ran),
+        _lines(migration, ran) if facts.reported or not facts.cut else _unknown("since no process ended normally"),
         processes,
         counted + _limits(facts) + [f"during the run: {told}" for told in outcome.waits],
         shapes,
@@ -170,7 +170,8 @@ def _limits(facts: Facts) -> list[str]:
     if not facts.cut:
         return idle
     word = "process was" if facts.cut == 1 else "processes were"
-    return [*idle, f"{facts.cut} {word} stopped early: operators and lines below are those of the others"]
+    others = ": operators and lines are those of the others" if facts.reported else ""
+    return [*idle, f"{facts.cut} {word} stopped early{others}"]
 
 
 def relative(path: str, root: Path) -> str:
@@ -203,7 +204,7 @@ def _process(process: dict[str, Any], root: Path) -> dict[str, Any]:
 
 def _lines(migration: Migration | None, ran: dict[str, set[int]]) -> dict[str, Any]:
     if migration is None:
-        return {"known": False, "executed": [], "never_executed": []}
+        return _unknown("no .transplt/manifest.json or change_list.csv above the script")
     executed: list[dict[str, Any]] = []
     never: list[dict[str, Any]] = []
     for file in migration.files:
@@ -218,16 +219,17 @@ def _lines(migration: Migration | None, ran: dict[str, set[int]]) -> dict[str, A
     return {"known": True, "executed": executed, "never_executed": never}
 
 
+def _unknown(why: str) -> dict[str, Any]:
+    return {"known": False, "why": why, "executed": [], "never_executed": []}
+
+
 def as_text(report: Report, limit: int = 20) -> str:
     """The summary for a terminal; lists longer than `limit` are cut, the JSON report has all."""
     lines = [f"transplt run: {report.verdict}"]
     lines += _cut([_finding_line(f) for f in report.findings if f["level"] != "info"], limit)
-    for process in report.processes:
-        error = process["exception"]
-        if error and error["type"] != "CudaLeftover":
-            place = f"{error['path']}:{error['line']}: " if error.get("path") else ""
-            rank = f"rank {process['rank']}: " if process["rank"] is not None else ""
-            lines.append(f"  {rank}{place}{error['reason']}")
+    raised = [each for each in report.processes if each["exception"] and each["exception"]["type"] != "CudaLeftover"]
+    errors = dict.fromkeys(at(each, each["exception"]) for each in raised)
+    lines += [f"  {error}" for error in errors if error != report.verdict.sentence]
     lines += [f"  what helps: {line}" for line in report.advice]
     if silent := [_finding_line(f) for f in report.findings if f["code"] == SILENT]:
         lines.append(f"  operators with known silent errors, under the known conditions: {len(silent)}")
@@ -238,10 +240,11 @@ def as_text(report: Report, limit: int = 20) -> str:
     lines += [f"  memory: {told}" for told in [in_words(report.memory)] if told]
     if report.lines.get("known"):
         executed, never = report.lines["executed"], report.lines["never_executed"]
-        lines.append(f"  migrated lines: {len(executed)} ran, {len(never)} did not run" + (":" if never else ""))
+        counted = f"{len(executed)} ran, {len(never)} did not run{':' if never else ''}"
+        lines.append(f"  migrated lines: {counted if executed or never else 'none in the Python files'}")
         lines += _cut([f"  {e['path']}:{e['line']}: {e['text']}" for e in never], limit)
     else:
-        lines.append("  migrated lines: unknown, no .transplt/manifest.json or change_list.csv above the script")
+        lines.append(f"  migrated lines: unknown, {report.lines['why']}")
     if report.shapes:
         lines.append(f"  shapes that change between steps: {len(report.shapes)} places:")
         lines += _cut([_shape_line(s) for s in report.shapes], limit)

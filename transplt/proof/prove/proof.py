@@ -160,7 +160,7 @@ class Prover:
         """What helps where a program stops, the original first: what both lack helps both. What the migration said of
         the line of its output comes first."""
         stop = alone.stop
-        stops = [Seen(*stop.place, stop.reason)] if stop is not None and stop.place is not None else []
+        stops = [Seen(*stop.place, stop.reason, stop.called)] if stop is not None and stop.place is not None else []
         known = [*foretold(self.migrated.project.root, stops)]
         for side, run in ((self.original, reference), (self.migrated, alone)):
             if run.stop is not None and (run.outcome.code or run.outcome.timed_out):

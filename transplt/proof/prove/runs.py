@@ -46,6 +46,8 @@ class Stop:
     reason: str
     place: Place | None
     rank: int | None = None
+    #: The installed package in which the line stopped.
+    called: str = ""
 
     def is_that_of(self, other: Stop | None) -> bool:
         """Whether another program stops for the same reason; devices and tensors of theirs have other names."""
@@ -248,7 +250,7 @@ def stop_of(outcome: ScriptRun, root: Path) -> Stop | None:
         told = first.replace(f"{root}{os.sep}", "")  # where the copy lay is nobody's place
         reason = f"{error['type']}: {told}" if told else error["type"]
         place = Place(below(error["path"], root), error["line"]) if error.get("path") else None
-        return Stop(reason, place, int(process["rank"]) if process["rank"] is not None else None)
+        return Stop(reason, place, int(process["rank"]) if process["rank"] is not None else None, error.get("called", ""))
     if outcome.timed_out:
         where = "; ".join(standings(outcome.traces, root))
         return Stop(f"did not finish in time and was stopped{f': {where}' if where else ''}", None)

@@ -8,6 +8,7 @@ import contextlib
 import functools
 import itertools
 import json
+import multiprocessing.process
 import multiprocessing.util
 import os
 import re
@@ -25,6 +26,8 @@ from .user_code import is_user, nearest
 
 #: A frame in the text of a traceback.
 _FRAME = re.compile(r'File "(.+?)", line (\d+)')
+#: The installed package of a file.
+_PACKAGE = re.compile(r"[/\\]site-packages[/\\](\w+)")
 
 
 class Place(Protocol):
@@ -147,12 +150,15 @@ def write(status: str = "ended") -> None:
 
 def _note_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     place: dict[str, Any] = {}
+    packages: list[str] = []
     if isinstance(error, SyntaxError) and error.filename and is_user(error.filename):
         place = {"path": os.path.abspath(error.filename), "line": error.lineno or 0}
     while trace is not None and not isinstance(error, SyntaxError):
         filename = trace.tb_frame.f_code.co_filename
         if is_user(filename):
             place = {"path": os.path.abspath(filename), "line": trace.tb_lineno}
+            packages = []
+        packages += _PACKAGE.findall(filename)
         trace = trace.tb_next
     message = _without_triton(error) or f"{error}{_absent_library(error)}"
     full = message.partition(host_memory.MARK)[2]
@@ -167,6 +173,7 @@ def _note_exception(kind: type[BaseException], error: BaseException, trace: Trac
         "message": message[:2000],
         "time": time.time(),
         "reason": reason.rstrip(": "),
+        "called": packages[0] if packages else "",
         **place,
         **carried,
         **({"writes": True} if is_to_write(error) else {}),
@@ -247,6 +254,27 @@ def _note_exit(status: Any, how: str = "sys.exit") -> None:
     record.leaving = {"reason": reason, "time": time.time(), **place}
 
 
+def _watch_children() -> None:
+    """Note what a child of multiprocessing fails with: it prints that itself, and no hook is called."""
+    begin = multiprocessing.process.BaseProcess._bootstrap  # type: ignore[attr-defined]
+
+    @functools.wraps(begin)
+    def _bootstrap(self: Any, *rest: Any, **named: Any) -> Any:
+        run = self.run
+
+        def watched() -> None:
+            try:
+                run()
+            except Exception as error:
+                _note_exception(type(error), error, error.__traceback__)
+                raise
+
+        self.run = watched
+        return begin(self, *rest, **named)
+
+    multiprocessing.process.BaseProcess._bootstrap = _bootstrap  # type: ignore[attr-defined]
+
+
 def _after_fork() -> None:
     """A forked worker reports on its own; what the parent saw stays the parent's."""
     fresh = Record()
@@ -303,6 +331,7 @@ def install() -> None:
         end(status)
 
     _watch_isolated()
+    _watch_children()
     sys.excepthook = excepthook
     sys.exit = exit_
     os._exit = flush_and_leave  # type: ignore[assignment]
