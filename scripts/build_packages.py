@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from build_tables import write  # noqa: E402
 
+from transplt.base.settings import TORCH_VERSIONS  # noqa: E402
 from transplt.rules.packages import what_to_do  # noqa: E402
 
 Entry = dict[str, Any]
@@ -33,6 +34,10 @@ _ADAPTED = (
     "poolers.MultiScaleRoIAlign", "roi_pool", "RoIPool", "deform_conv2d", "DeformConv2d", "deform_conv.deform_conv2d",
     "deform_conv.DeformConv2d",
 )  # fmt: skip
+#: The torch versions that a branch of the adapter is there for (gitcode.com/Ascend/vision@master: README.zh.md), and
+#: what to know beside another one.
+_WITH_ADAPTER = ("2.1", "2.5", "2.6", "2.7")
+_NO_ADAPTER = "nothing to do: torchvision_npu, which has such a kernel, is there for torch 2.1, 2.5, 2.6 and 2.7 alone"
 _LACKING = ("ps_roi_align", "PSRoIAlign", "ps_roi_pool", "PSRoIPool")
 EXTRA_RULES = [
     *(
@@ -45,6 +50,18 @@ EXTRA_RULES = [
             # with a warning (npu_cpu_fallback, seen on a 910B: opendatalab/MinerU issue 1695)
             "blocks": "slow",
             "help": "install the Torchvision Adapter, import torchvision_npu after torchvision, or run it on the CPU",
+            "versions": [*_WITH_ADAPTER],
+        }
+        for name in _ADAPTED
+    ),
+    *(
+        {
+            "name": f"torchvision.ops.{name}",
+            "code": "NPU523",
+            "level": "info",
+            "message": f"torchvision.ops.{name} has no NPU kernel beside this torch: the CPU computes it",
+            "help": _NO_ADAPTER,
+            "versions": [each for each in TORCH_VERSIONS if each not in _WITH_ADAPTER],
         }
         for name in _ADAPTED
     ),

@@ -206,7 +206,8 @@ def test_an_advice_is_whole_sentences(how: str, said: str) -> None:
 
 
 def test_a_text_says_once_what_an_npu_needs() -> None:
-    text = body(["device.py"], [], "torch 2.6 with torch_npu 2.6.0", None, None, [], [], ["requirements-npu.txt"])
+    lists = ["requirements-npu.txt"]
+    text = body(["device.py"], ["Choose it"], "torch 2.6 with torch_npu 2.6.0", None, None, [], [], lists)
     needs = "needs CANN and torch 2.6 with torch_npu 2.6.0 (the package torch-npu): `requirements-npu.txt` lists what"
     assert needs in text and text.count("torch_npu 2.6.0") == 1
 
@@ -574,3 +575,9 @@ def test_what_only_tries_a_module_out_stops_no_training(
     commit(project, "a module with a try", **{"train": start, name: _TRIED + more})
     left = port(project)[0].partition("## What is left")[2]
     assert f"`{name}.py:9`" in left and ("(stops at the first step)" in left) == stops
+
+
+def test_a_branch_without_commits_says_of_nothing_that_it_does_it() -> None:
+    text = body([], [], "torch 2.6", None, None, [], [])
+    assert "No change: there is nothing in this project to convert." in text
+    assert "chosen" not in text and "commit" not in text and "Nothing that transplt knows of." in text

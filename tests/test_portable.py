@@ -680,6 +680,18 @@ def test_an_import_in_a_branch_that_nothing_uses_is_no_work(use: str, told: bool
 
 
 @pytest.mark.parametrize(
+    ("other", "told"), [("from train import *\nimport torch\n", ["info"]), ("import train\nimport torch\n", [])]
+)
+def test_an_import_that_only_another_file_may_use_is_a_remark(other: str, told: list[str]) -> None:
+    settings = Settings(style="portable", helper_file=True)
+    source = b"import torch\nfrom torch.cuda import amp\n"
+    files = {"train.py": source, "other.py": f"{other}torch.zeros(1).cuda()\n".encode()}
+    project = ProjectFacts.join([index_source(data, path, settings) for path, data in files.items()])
+    found = migrate_source(source, "train.py", settings, project).findings
+    assert [each.level.value for each in found if each.code == "NPU103"] == told
+
+
+@pytest.mark.parametrize(
     ("before", "after"),
     [
         ('torch.distributed.init_process_group("nccl")', "torch.distributed.init_process_group(DIST_BACKEND)"),

@@ -284,6 +284,13 @@ BLOCKED = [
     ("import torch\ntorch.cuda.nvtx.range_push('x')\n", NEWEST,
      "torch.cuda.nvtx.range_push is missing (torch 2.1-2.6, 2.8)"),
     ("import torch\nprint 'python 2', torch.cuda.nvtx.range_push\n", NEWEST, ""),
+    ("import torch\nclass S(torch.utils.data.Sampler):\n    def __init__(self, d):\n        super().__init__(d)\n",
+     "2.9", "Sampler.__init__ takes no argument since torch 2.10: TypeError (torch 2.10-2.14)"),
+    ("import torch\nclass S(torch.utils.data.Sampler):\n    def __init__(self, d):\n        super().__init__()\n",
+     NEWEST, ""),
+    ("import torch, torchvision\ntorchvision.ops.nms(boxes, scores, 0.5)\n", NEWEST, ""),
+    ("from torch.optim.lr_scheduler import LambdaLR\nLambdaLR(optimizer, rate, -1, True)\n", "2.6",
+     "torch 2.7 removed verbose from LambdaLR (torch 2.7-2.14)"),
 ]  # fmt: skip
 
 
@@ -295,6 +302,24 @@ def test_a_pin_without_a_torch_npu_goes_to_the_fewest_blockers(
     assert target.gap
     assert (target.version, target.why) == (version, f"requirements.txt requires torch==1.8.1, {NONE}")
     assert target.weighed == ((f"blockers of other versions: {said}",) if said else ())
+
+
+@pytest.mark.parametrize(
+    ("python", "version", "said"),
+    [
+        ("python>=3.8, <3.10", "2.8", "environment.yml asks for Python >=3.8, <3.10 (torch 2.9-2.14)"),
+        ("python=3.8", "2.4", "environment.yml asks for Python =3.8 (torch 2.5-2.14)"),
+        ("python=3.6", NEWEST, ""),
+        ("python>=3.7", NEWEST, ""),
+        ("python=3.10", NEWEST, ""),
+    ],
+)
+def test_a_python_that_a_torch_has_no_wheels_for_is_a_blocker(
+    tmp_path: Path, python: str, version: str, said: str
+) -> None:
+    tree = {"environment.yml": f"dependencies:\n  - {python}\n  - pytorch=1.12.1\n"}
+    target = choose_target(made(tmp_path, tree), None)
+    assert (target.version, target.weighed) == (version, (f"blockers of other versions: {said}",) if said else ())
 
 
 def test_where_a_version_is_asked_for_no_blockers_are_counted(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import check_noop, check_rewrite, pattern
+from tests.harness import check_noop, check_rewrite, migrate, pattern
 
 
 @pytest.mark.parametrize(
@@ -287,8 +287,14 @@ class TestReported:
         ],
     )
     def test_packages_are_reported_at_their_import(self, statement: str, code: str) -> None:
-        result = check_noop(f"{statement}\n", open_codes=[code])
+        result = check_noop(f"{statement}\n", open_codes=[code], torch_version="2.7")
         assert len(result.findings) == 1
+
+    @pytest.mark.parametrize(("version", "code"), [("2.1", "NPU512"), ("2.4", "NPU523"), ("2.8", "NPU523")])
+    def test_the_adapter_of_torchvision_is_there_for_some_torch(self, version: str, code: str) -> None:
+        source = "from torchvision.ops import nms\nkept = nms(boxes, scores, 0.5)\n"
+        found = migrate(source, torch_version=version).findings
+        assert {(each.code, each.open) for each in found} == {(code, code == "NPU512")}
 
     @pytest.mark.parametrize(
         "files",

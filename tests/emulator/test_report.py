@@ -330,7 +330,8 @@ def test_lines_of_a_process_that_was_stopped_are_unknown(tmp_path: Path) -> None
 
 
 def test_a_migration_without_edits_has_no_lines(tmp_path: Path) -> None:
-    assert "migrated lines: none in the Python files" in as_text(judge(process(), migration=Migration(tmp_path, "", ())))
+    report = judge(process(), migration=Migration(tmp_path, "", ()))
+    assert "migrated lines: none in the Python files" in as_text(report)
 
 
 def test_what_a_child_process_failed_with_comes_before_what_its_parent_lost(tmp_path: Path) -> None:

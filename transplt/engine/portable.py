@@ -23,7 +23,7 @@ from transplt.edits.ignores import Ignores
 from transplt.edits.trees.calls import calling, one_after_the_other, with_first, with_named
 from transplt.edits.trees.names import names_imported
 from transplt.edits.trees.transform import OfText, Transform
-from transplt.edits.unused_imports import is_exported
+from transplt.edits.unused_imports import is_exported, is_listed
 from transplt.edits.work import Work
 from transplt.engine.actions.groups import portable_advice
 from transplt.engine.analysis.known_apis import existing
@@ -333,7 +333,7 @@ class _Forms(Form):
         gone: list[ast.alias] = []
         every = taken_by(self.work, node)
         if not every:
-            return self._untaken(node)
+            return self._untaken(edit, node)
         for taken in every:
             name = taken.full.rpartition(".")[2]
             kept = taken.full in _CUSTOM or (self.own_autocast and taken.full == _AUTOCAST[0] and _is_named(taken))
@@ -351,11 +351,14 @@ class _Forms(Form):
             self.work.add(self.work.keep(node, "remark"))  # nothing uses it
         return [*new, *left]
 
-    def _untaken(self, node: ast.Import | ast.ImportFrom) -> list[Edit]:
+    def _untaken(self, edit: Edit, node: ast.Import | ast.ImportFrom) -> list[Edit]:
         """An import of which no use can be told stays; nothing is to be done where there is none."""
         names = [alias.asname or alias.name for alias in node.names]
-        if any(self.work.scan.names.get(name) or is_exported(self.work, name) for name in names):
+        if any(self.work.scan.names.get(name) or is_listed(self.work, name) for name in names):
             raise Stays("other files may import it from here, or it may also come from elsewhere")
+        if any(is_exported(self.work, name) for name in names):
+            message = f"nothing uses {', '.join(names)} here: the import can go where no other file takes it from here"
+            self.work.add(self.work.note(node, edit.code, message, level=Level.INFO, api=edit.api))
         self.work.add(self.work.keep(node, "remark"))
         return []
 

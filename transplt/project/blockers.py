@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from transplt.base.disk.walk import SKIPPED_FOLDERS
@@ -29,9 +30,7 @@ _MOST_FILES = 4000
 def blockers(root: Path) -> dict[str, tuple[str, ...]]:
     """What stops, in words, with the versions in which it does, for the Python files of the project at `root`."""
     found: dict[str, tuple[str, ...]] = {}
-    for number, path in enumerate(_python_files(root)):
-        if number == _MOST_FILES:
-            break
+    for path in islice(_python_files(root), _MOST_FILES):
         try:
             data = read_regular(path, REQUIREMENTS, follow=False)
         except OSError:
@@ -57,7 +56,7 @@ def _lacking() -> dict[str, tuple[str, ...]]:
     for path in sorted(rules_dir().glob("*.json")):
         rules = read_table(path.name).get("rules", {}) if path.name != "schema.json" else {}
         for rule in rules.get("UnsupportedRule", ()):
-            if "versions" in rule:
+            if "versions" in rule and rule["name"].startswith("torch."):
                 found[rule["name"]] = in_order(rule["versions"])
     return found
 

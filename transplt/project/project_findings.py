@@ -16,8 +16,8 @@ _NOT_ADDED = "NPU844"
 _TOO_OLD = "NPU291"
 _OF_REQUIREMENTS = "NPU84"
 _COMMAND, _NATIVE = "NPU865", "NPU806"
-#: What is said wherever a program runs: of files without map_location, what newer packages refuse, limits and advice, and of
-#: torch as required.
+#: What is said wherever a program runs: of files without map_location, what newer packages refuse, limits and advice,
+#: and of torch as required.
 _OF_ANY_DEVICE = re.compile(r"NPU(?:152|293|52\d|6(?!02)\d\d|7\d\d|291|84[01456])")
 _IMPORT = re.compile(rb"^import torch_npu\b", re.M)
 

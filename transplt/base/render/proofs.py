@@ -33,18 +33,22 @@ def proofs(manifest: dict[str, Any], seen: Iterable[Seen]) -> list[tuple[int, st
     actions = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
     proven: dict[int, list[str]] = {}
     for each in dict.fromkeys(seen):
-        here = [number for number, action in enumerate(actions) if _at(action.get("lines"), each)]
-        apis = [_texts(action.get("apis")) for action in actions]
-        named = [number for number in here if any(api in each.text for api in apis[number])]
-        package = "" if each.called in ("", "torch", "torch_npu") else f"{each.called}."
-        about = [number for number, held in enumerate(apis) if package and any(api.startswith(package) for api in held)]
-        for number in named or here or about:
+        for number in _about(actions, each):
             proven.setdefault(number, []).append(str(each))
     found = []
     for place, lines in sorted(proven.items()):
         own = actions[place].get("number")
         found.append((own if isinstance(own, int) else place + 1, str(actions[place].get("title", "")), lines))
     return found
+
+
+def _about(actions: list[dict[str, Any]], seen: Seen) -> list[int]:
+    apis = [_texts(action.get("apis")) for action in actions]
+    here = [number for number, action in enumerate(actions) if _at(action.get("lines"), seen)]
+    named = [number for number in here if any(api in seen.text for api in apis[number])]
+    if here or seen.called in ("", "torch", "torch_npu"):
+        return named or here
+    return [number for number, held in enumerate(apis) if any(api.startswith(f"{seen.called}.") for api in held)]
 
 
 def _texts(value: Any) -> list[str]:

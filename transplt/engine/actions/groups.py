@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -31,6 +32,8 @@ WRAPPED = "NPU507"
 IMAGE, _WITH_THE_IMAGE = "NPU850", ("NPU805", "NPU845", "NPU852", "NPU855")
 #: What tells Vulkan and EGL of NVIDIA's driver: an image has it for that.
 _OF_A_DRIVER = re.compile(r"(?:^|/)(?:nvidia_(?:icd|layers)|\d+_nvidia)\.json$")
+#: Whose releases change a module that no package brings.
+_OF_PYTHON = dict.fromkeys(sys.stdlib_module_names, "Python")
 _REQUIRED, EXTRA, _TOO_OLD, _PYTHON = "NPU290", "NPU512", "NPU291", "NPU845"
 #: Packages that are replaced, by the code of their actions.
 _REPLACED = frozenset({"NPU510", "NPU511"})
@@ -299,7 +302,8 @@ class Groups:
             above = (".".join(parts[:end]) for end in range(1, len(parts)))
             name = next((each for each in above if (page.code, each) in self._whole), name)
         by_hand = Sentence("Do by hand: {title}", title=Sentence(page.title))
-        title = Sentence(page.action, name=name) if page.action else by_hand
+        package = _OF_PYTHON.get(root := name.partition(".")[0], root)
+        title = Sentence(page.action, name=name, package=package) if page.action else by_hand
         blocks = self._asked_for(finding, page)
         how = ""
         if finding.code == _REQUIRED and blocks == "tidy":

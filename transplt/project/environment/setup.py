@@ -210,7 +210,7 @@ def _announce(
     """What will be fetched, before it is."""
     say(f"an environment for {shown(str(project))} in {shown(str(installer.folder))}, by {installer.name}")
     why = "" if _fits(torch, needs.torch) else f" (the project requires torch{needs.torch})"
-    say(f"downloads torch {torch} for CPUs, about 200 MB{why or ', the newest tested pair' * (torch == TESTED)}")
+    say(f"downloads torch {torch} for CPUs, about 200 MB{why or ', the newest tested one' * (torch == TESTED)}")
     for source in dict.fromkeys(each.source for each in needs.wanted):
         words = ", ".join(each.words for each in needs.wanted if each.source == source)
         say(f"fetches, {'as the scripts import them' if source == 'imports' else f'from {source}'}: {words}")
@@ -387,4 +387,4 @@ def report(made: SetUp) -> Iterator[str]:
     if made.stand_ins:
         yield f"stand-ins that can only be imported: {', '.join(made.stand_ins)}"
     stubs = "".join(f" --stubs {name}" for name in made.left_out if name in ready_stubs())
-    yield f"transplt run, prove and port --prove of this project find it automatically; next: transplt prove{stubs} ..."
+    yield f"transplt run, prove and port --prove of this project find it; next: transplt prove{stubs} ORIGINAL OUTPUT"

@@ -240,7 +240,7 @@ def port(
 def _not_included(top: Path, tip: str, head: str, branch: str, lacking: Sequence[str]) -> Iterator[str]:
     """What the branch is without, as sentences."""
     if lacking:
-        yield f"{many(len(lacking), 'file')} that this partial clone lacks stay as they are: {lacking[0]}"
+        yield f"{many(len(lacking), 'file')} that this partial clone lacks: not changed; the first: {lacking[0]}"
     if status(top):
         yield "uncommitted changes are not included"
     if tip and head and common_commit(top, tip, head) != head:

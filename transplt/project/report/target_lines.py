@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from transplt.base.language import gettext, ngettext, translated
+from transplt.base.language import gettext, translated
 from transplt.base.render.cell import visible
 from transplt.base.settings import TorchTarget
 
@@ -17,11 +17,8 @@ def target_lines(target: TorchTarget, verbose: int | bool = False) -> Iterator[s
     else:
         yield gettext("torch {version} with the torch_npu of the same version: {why}", **values)
     if target.changes and not verbose:
-        yield ngettext(
-            "{count} release of PyTorch newer than the project's oldest changed something that may matter; -v lists it",
-            "{count} releases of PyTorch newer than the project's oldest changed things that may matter; -v lists them",
-            len(target.changes),
-        )
+        values["newer"] = gettext(", ").join(change.split()[1].rstrip(":") for change in target.changes)
+        yield gettext("after the project's torch, PyTorch changed what may matter in {newer}; -v lists it", **values)
 
 
 def target_details(target: TorchTarget) -> Iterator[str]:

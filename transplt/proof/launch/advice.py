@@ -96,8 +96,8 @@ def advice(
     if not code:
         return []
     raised = [each["exception"] for each in processes if each["exception"] and not each.get("launcher")]
-    lines = [*known]
-    lines += [line for each in sorted(raised, key=lambda each: each.get("time", 0.0)) for line in _of_reason(asked, each)]
+    raised.sort(key=lambda each: each.get("time", 0.0))
+    lines = [*known, *(line for each in raised for line in _of_reason(asked, each))]
     if code == _USAGE and not raised:
         lines += _of_usage(asked, processes, errors)
     if raised and not lines:
@@ -157,10 +157,9 @@ def _of_reason(asked: Asked, error: dict[str, Any]) -> Iterator[str]:
     elif _REMOVED.search(reason) is not None:
         of_own = error.get("called", "numpy") in ("", "numpy")
         older = f"{'the script' if of_own else error['called']} needs NumPy 1 (np.int and np.float: before 1.24)"
-        files = (each.name for pattern in _REQUIRED for each in sorted(asked.root.glob(pattern)))
-        file = next(files, "a new requirements.txt, with all that the project imports")
+        listed = _requirements(asked) or "a new requirements.txt, with all that the project imports"
         other = "; or replace the name in the original, and migrate again" if of_own else ""
-        yield f"{older}: write numpy<2 into {file}, and {_setup(asked)}{other}"
+        yield f"{older}: write numpy<2 into {listed}, and {_setup(asked)}{other}"
     elif "wandb login" in reason:
         yield f"Weights & Biases needs a key; without one: WANDB_MODE=offline transplt {asked.command} ..."
     elif _DOWNLOAD.match(reason):
@@ -231,11 +230,15 @@ def _of_packages(asked: Asked, wanted: list[str], given: Collection[str]) -> Ite
     missing = [each for each in wanted if each not in ready and not fails_to_load(each)]
     if missing:
         other = ", or use --python with an environment that has PyTorch as well" if "--python" in asked.own else ""
-        files = (each.name for pattern in _REQUIRED for each in sorted(asked.root.glob(pattern)))
-        lines = f", by its line in {file} where it has one" if (file := next(files, "")) else ""
+        lines = f", by its line in {file} where it has one" if (file := _requirements(asked)) else ""
         what = " ".join(dict.fromkeys(map(distribution_of, missing)))
         names = " and ".join(filter(None, (", ".join(missing[:-1]), missing[-1])))
         yield f"{_setup(asked)}; or install {names}{lines}: {install} {what}{other}"
+
+
+def _requirements(asked: Asked) -> str:
+    files = (each.name for pattern in _REQUIRED for each in sorted(asked.root.glob(pattern)))
+    return next(files, "")
 
 
 def _setup(asked: Asked) -> str:
@@ -403,7 +406,4 @@ def _from(path: Path, folder: Path) -> str:
 
 def _short(path: Path) -> str:
     """A path relative to the current folder where it lies below it."""
-    try:
-        return path.resolve().relative_to(Path.cwd()).as_posix()
-    except ValueError:
-        return str(path)
+    return _from(path.resolve(), Path.cwd())

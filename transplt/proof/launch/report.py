@@ -53,7 +53,9 @@ class Report:
         """The lines at which its processes stopped, but for those that the guard of CUDA stopped."""
         raised = [each["exception"] for each in self.processes if each["exception"] and each["exception"].get("path")]
         own = [each for each in raised if each["type"] != "CudaLeftover"]
-        return [Seen(each["path"], each["line"], f"stopped by {each['reason']}", each.get("called", "")) for each in own]
+        return [
+            Seen(each["path"], each["line"], f"stopped by {each['reason']}", each.get("called", "")) for each in own
+        ]
 
     @property
     def seen(self) -> list[Seen]:
@@ -124,10 +126,7 @@ def build(
             ran.setdefault(path, set()).update(lines)
         for finding in process["findings"]:
             key = (finding["path"], finding["line"], finding["code"], finding["message"])
-            if key in merged:
-                merged[key]["count"] += finding["count"]
-            else:
-                merged[key] = dict(finding)
+            merged.setdefault(key, {**finding, "count": 0})["count"] += finding["count"]
         for shape in process["shapes"]:
             stack = [{**frame, "path": relative(frame["path"], root)} for frame in shape["stack"]]
             shapes.append({**shape, "stack": stack})
@@ -153,7 +152,7 @@ def build(
         reasons(facts),
         findings,
         operators,
-        _lines(migration, ran) if facts.reported or not facts.cut else _unknown("since no process ended normally"),
+        _lines(migration, ran, "" if facts.reported or not facts.cut else "no process ended normally"),
         processes,
         counted + _limits(facts) + [f"during the run: {told}" for told in outcome.waits],
         shapes,
@@ -202,9 +201,10 @@ def _process(process: dict[str, Any], root: Path) -> dict[str, Any]:
     }
 
 
-def _lines(migration: Migration | None, ran: dict[str, set[int]]) -> dict[str, Any]:
-    if migration is None:
-        return _unknown("no .transplt/manifest.json or change_list.csv above the script")
+def _lines(migration: Migration | None, ran: dict[str, set[int]], unknown: str) -> dict[str, Any]:
+    if migration is None or unknown:
+        why = unknown or "no .transplt/manifest.json or change_list.csv is above the script"
+        return {"known": False, "why": f"unknown, since {why}", "executed": [], "never_executed": []}
     executed: list[dict[str, Any]] = []
     never: list[dict[str, Any]] = []
     for file in migration.files:
@@ -216,11 +216,7 @@ def _lines(migration: Migration | None, ran: dict[str, set[int]]) -> dict[str, A
                 "text": file.source[line - 1].strip()[:200] if line <= len(file.source) else "",
             }
             (executed if span & seen else never).append(entry)
-    return {"known": True, "executed": executed, "never_executed": never}
-
-
-def _unknown(why: str) -> dict[str, Any]:
-    return {"known": False, "why": why, "executed": [], "never_executed": []}
+    return {"known": True, "why": "", "executed": executed, "never_executed": never}
 
 
 def as_text(report: Report, limit: int = 20) -> str:
@@ -238,13 +234,8 @@ def as_text(report: Report, limit: int = 20) -> str:
     lines += [f"  {line}" for line in (report.compiled.lines() if report.compiled is not None else ())]
     lines.append(f"  npu operators: {_operators(report)}")
     lines += [f"  memory: {told}" for told in [in_words(report.memory)] if told]
-    if report.lines.get("known"):
-        executed, never = report.lines["executed"], report.lines["never_executed"]
-        counted = f"{len(executed)} ran, {len(never)} did not run{':' if never else ''}"
-        lines.append(f"  migrated lines: {counted if executed or never else 'none in the Python files'}")
-        lines += _cut([f"  {e['path']}:{e['line']}: {e['text']}" for e in never], limit)
-    else:
-        lines.append(f"  migrated lines: unknown, {report.lines['why']}")
+    lines += [f"  migrated lines: {_migrated(report.lines)}"]
+    lines += _cut([f"  {e['path']}:{e['line']}: {e['text']}" for e in report.lines["never_executed"]], limit)
     if report.shapes:
         lines.append(f"  shapes that change between steps: {len(report.shapes)} places:")
         lines += _cut([_shape_line(s) for s in report.shapes], limit)
@@ -255,6 +246,12 @@ def as_text(report: Report, limit: int = 20) -> str:
         lines += _cut([f"  {visible(line)}" for line in action["proof"]], limit)
     lines += [f"  note: {note}" for note in report.notes]
     return "\n".join(lines)
+
+
+def _migrated(lines: dict[str, Any]) -> str:
+    executed, never = len(lines["executed"]), len(lines["never_executed"])
+    counted = f"{executed} ran, {never} did not run{':' * bool(never)}" if executed + never else ""
+    return lines["why"] or counted or "none in the Python files"
 
 
 def _operators(report: Report) -> str:

@@ -250,7 +250,8 @@ def stop_of(outcome: ScriptRun, root: Path) -> Stop | None:
         told = first.replace(f"{root}{os.sep}", "")  # where the copy lay is nobody's place
         reason = f"{error['type']}: {told}" if told else error["type"]
         place = Place(below(error["path"], root), error["line"]) if error.get("path") else None
-        return Stop(reason, place, int(process["rank"]) if process["rank"] is not None else None, error.get("called", ""))
+        rank = int(process["rank"]) if process["rank"] is not None else None
+        return Stop(reason, place, rank, error.get("called", ""))
     if outcome.timed_out:
         where = "; ".join(standings(outcome.traces, root))
         return Stop(f"did not finish in time and was stopped{f': {where}' if where else ''}", None)

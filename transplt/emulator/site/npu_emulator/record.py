@@ -8,7 +8,6 @@ import contextlib
 import functools
 import itertools
 import json
-import multiprocessing.process
 import multiprocessing.util
 import os
 import re
@@ -16,6 +15,9 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
+from collections.abc import Iterator
+from multiprocessing.process import BaseProcess
 from types import CodeType, TracebackType
 from typing import Any, Protocol
 
@@ -113,13 +115,8 @@ class Record:
 
 
 def _is_launcher() -> bool:
-    main = sys.modules.get("__main__")
-    spec = getattr(main, "__spec__", None)
-    return getattr(spec, "name", None) in (
-        "torch.distributed.run",
-        "torch.distributed.launch",
-        "torch.distributed.__main__",
-    )
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return getattr(spec, "name", None) in {f"torch.distributed.{name}" for name in ("run", "launch", "__main__")}
 
 
 record = Record()
@@ -153,13 +150,11 @@ def _note_exception(kind: type[BaseException], error: BaseException, trace: Trac
     packages: list[str] = []
     if isinstance(error, SyntaxError) and error.filename and is_user(error.filename):
         place = {"path": os.path.abspath(error.filename), "line": error.lineno or 0}
-    while trace is not None and not isinstance(error, SyntaxError):
-        filename = trace.tb_frame.f_code.co_filename
+    for frame, line in traceback.walk_tb(None if isinstance(error, SyntaxError) else trace):
+        filename = frame.f_code.co_filename
         if is_user(filename):
-            place = {"path": os.path.abspath(filename), "line": trace.tb_lineno}
-            packages = []
+            place, packages = {"path": os.path.abspath(filename), "line": line}, []
         packages += _PACKAGE.findall(filename)
-        trace = trace.tb_next
     message = _without_triton(error) or f"{error}{_absent_library(error)}"
     full = message.partition(host_memory.MARK)[2]
     message = full or message
@@ -201,7 +196,8 @@ def _of_another(error: BaseException) -> tuple[int, str] | None:
 def _without_triton(error: BaseException) -> str:
     """What to do where Triton is not installed, or numpy, which its interpreter imports; "" for other errors."""
     name = error.name if isinstance(error, ModuleNotFoundError) else ""
-    if name == "numpy" and _raised_in(error).endswith(os.path.join("triton", "runtime", "interpreter.py")):
+    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)] or [""]
+    if name == "numpy" and files[-1].endswith(os.path.join("triton", "runtime", "interpreter.py")):
         return (
             f"numpy is not installed in {sys.prefix}, and Triton's own interpreter, in which kernels run here, needs "
             "it: pip install numpy there, or name another interpreter with --python"
@@ -212,14 +208,6 @@ def _without_triton(error: BaseException) -> str:
         f"Triton is not installed in {sys.prefix}, and its kernels run in its own interpreter here: pip install triton "
         "numpy there (Linux only), or name another interpreter with --python"
     )
-
-
-def _raised_in(error: BaseException) -> str:
-    """The file of the line that raised an error."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace.tb_frame.f_code.co_filename if trace is not None else ""
 
 
 def _absent_library(error: BaseException) -> str:
@@ -254,25 +242,14 @@ def _note_exit(status: Any, how: str = "sys.exit") -> None:
     record.leaving = {"reason": reason, "time": time.time(), **place}
 
 
-def _watch_children() -> None:
+@contextlib.contextmanager
+def _noted() -> Iterator[None]:
     """Note what a child of multiprocessing fails with: it prints that itself, and no hook is called."""
-    begin = multiprocessing.process.BaseProcess._bootstrap  # type: ignore[attr-defined]
-
-    @functools.wraps(begin)
-    def _bootstrap(self: Any, *rest: Any, **named: Any) -> Any:
-        run = self.run
-
-        def watched() -> None:
-            try:
-                run()
-            except Exception as error:
-                _note_exception(type(error), error, error.__traceback__)
-                raise
-
-        self.run = watched
-        return begin(self, *rest, **named)
-
-    multiprocessing.process.BaseProcess._bootstrap = _bootstrap  # type: ignore[attr-defined]
+    try:
+        yield
+    except Exception as error:
+        _note_exception(type(error), error, error.__traceback__)
+        raise
 
 
 def _after_fork() -> None:
@@ -330,8 +307,14 @@ def install() -> None:
         _note_exit(status)
         end(status)
 
+    begin = BaseProcess._bootstrap  # type: ignore[attr-defined]
+
+    def bootstrap(self: Any, *rest: Any, **named: Any) -> Any:
+        self.run = _noted()(self.run)
+        return begin(self, *rest, **named)
+
+    BaseProcess._bootstrap = bootstrap  # type: ignore[attr-defined]
     _watch_isolated()
-    _watch_children()
     sys.excepthook = excepthook
     sys.exit = exit_
     os._exit = flush_and_leave  # type: ignore[assignment]
