@@ -26,8 +26,7 @@ def proofs(manifest: dict[str, Any], seen: Iterable[Seen]) -> list[tuple[int, st
     """(number from 1, title, lines that prove it) of the actions in a manifest that a run shows, in their order.
 
     Of several actions of one line those count whose API is named, where there is one; of a line without an action those
-    about the package in which it stopped, where that is not torch. A manifest without actions, or
-    with something else in their place, has none: it may be an older one.
+    about the package in which it stopped, where that is not torch. A manifest may be an older one, without actions.
     """
     rows = manifest.get("actions")
     actions = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
@@ -43,23 +42,19 @@ def proofs(manifest: dict[str, Any], seen: Iterable[Seen]) -> list[tuple[int, st
 
 
 def _about(actions: list[dict[str, Any]], seen: Seen) -> list[int]:
-    apis = [_texts(action.get("apis")) for action in actions]
+    held = (action.get("apis") for action in actions)
+    apis = [[*map(str, each)] if isinstance(each, list) else [] for each in held]
     here = [number for number, action in enumerate(actions) if _at(action.get("lines"), seen)]
     named = [number for number in here if any(api in seen.text for api in apis[number])]
     if here or seen.called in ("", "torch", "torch_npu"):
         return named or here
-    return [number for number, held in enumerate(apis) if any(api.startswith(f"{seen.called}.") for api in held)]
-
-
-def _texts(value: Any) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return [number for number, each in enumerate(apis) if any(api.startswith(f"{seen.called}.") for api in each)]
 
 
 def _at(lines: Any, seen: Seen) -> bool:
     spans = lines.get(seen.path) if isinstance(lines, dict) else None
     for span in spans if isinstance(spans, list) else ():
-        if isinstance(span, list) and len(span) == 2 and all(isinstance(end, int) for end in span):
-            first, last = span
-            if first <= seen.line <= last:
+        match span:
+            case [int() as first, int() as last] if first <= seen.line <= last:
                 return True
     return False

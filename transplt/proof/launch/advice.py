@@ -54,6 +54,10 @@ _ENOUGH = 256
 _DEEPEST, _MOST_FOLDERS = 3, 500
 #: Files that name what a project requires, perhaps from a repository and not from an index.
 _REQUIRED = ("requirements.txt", "conda*.y*ml", "env*.y*ml", "pyproject.toml", "setup.py")
+_OTHER_PATH = (
+    "give the script an absolute path that exists, if it has an option for this, or replace the code that reads the "
+    "data with --stubs FILE.py"
+)
 #: The exit code for a command line that a program does not understand, and of a Python that finds no script.
 _USAGE = 2
 #: Those of a process that the system ended, as it does where memory is short.
@@ -287,7 +291,7 @@ def _of_file(asked: Asked, path: str) -> str:
     """Where a file was looked for, and how the script finds it."""
     path = _in_project(asked, path)
     if path.startswith(("/", "~")):
-        return f"there is no {path} on this machine: {_other_path()}"
+        return f"there is no {path} on this machine: {_OTHER_PATH}"
     if asked.copied:
         return _of_file_in_copy(asked, path)
     first = Path(path).parts[0]
@@ -332,19 +336,12 @@ def _of_file_in_copy(asked: Asked, path: str) -> str:
     if here.exists():
         return f"each run starts in a copy of its project: give {path} as an absolute path, {here.resolve()}"
     if path.startswith(".."):
-        return f"each run starts in a copy of its project, and {path} leads out of it: {_other_path()}"
+        return f"each run starts in a copy of its project, and {path} leads out of it: {_OTHER_PATH}"
     shortest = Path(path).as_posix()
     first = shortest.partition("/")[0]
     return (
         f"put the data, a link to it or a small sample at {_short(asked.root / shortest)} and add "
         f"--data {shlex.quote(first)}, for both programs; or replace the code that reads it with --stubs FILE.py"
-    )
-
-
-def _other_path() -> str:
-    return (
-        "give the script an absolute path that exists, if it has an option for this, or replace the code that reads "
-        "the data with --stubs FILE.py"
     )
 
 
