@@ -1,0 +1,33 @@
+"""A project that asks for no card is told so, and is not sent to a proof that has nothing to compare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.distributed.running import in_process as transplt
+
+NETWORK = "import torch\nmodel = torch.nn.Linear(2, 2)\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (f"{NETWORK}model(torch.ones(2)).sum().backward()\n", True),
+        (f"{NETWORK}import gym\nenv = gym.make('CartPole-v1')\nenv.seed(1)\n", True),
+        (f"{NETWORK}model.cuda()\n", False),
+        (f"{NETWORK}from accelerate import Accelerator\nmodel = Accelerator().prepare(model)\n", False),
+        (f"{NETWORK}import lightning as L\nL.Trainer(max_epochs=1).fit(model)\n", False),
+        (f"{NETWORK}from transformers import Trainer\nTrainer(model=model).train()\n", False),
+        (f"{NETWORK}import apex\n", False),
+        ("print('no torch')\n", False),
+    ],
+)
+def test_what_is_said_of_a_card(tmp_path: Path, source: str, told: bool) -> None:
+    project = tmp_path / "net"
+    project.mkdir()
+    (project / "train.py").write_text(source)
+    said = transplt("-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path).stderr
+    assert ("nothing in this project asks for a card: it runs on the CPU, as before; to use an NPU" in said) == told
+    assert ("transplt prove" in said) == (not told)
