@@ -197,6 +197,9 @@ def test_an_advice_keeps_the_programs_of_others() -> None:
         ("look at it; else add `# transplt: ignore[NPU602]` with the reason", "look at it (`a.py:3`)"),
         ("`--adapt attention` writes it. By hand: check the other branch", "check the other branch (`a.py:3`)"),
         ("instead: torch.matmul", "torch.matmul (`a.py:3`)"),
+        # What leads to a part for transplt ends there, and a name alone goes with it.
+        ("instead: a.b. DCNv2: for the signatures, see transplt explain x", "a.b (`a.py:3`)"),
+        ("several cards, with DDP: `transplt distributed` writes it; a.py: look", "several cards, with DDP. a.py: look"),
         ("pass --device /dev/davinci0; then start it", "pass --device /dev/davinci0; then start it (`a.py:3`)"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from transplt.base.render.cell import first_of, many, visible
 from transplt.base.render.verdict import Verdict
@@ -22,6 +23,8 @@ _CLAUSE = re.compile(r"(?<=[;:.]) +(?![^(]*\))(?=[^`]*(?:`[^`]*`[^`]*)*$)")
 _OF_TRANSPLT = re.compile(
     r"transplt|--(?:adapt|amp|docs|prove|similar|texts|torch-version|tune|unsafe-fixes)\b|the findings|this migration"
 )
+#: What leads to a part that is left out: a name alone goes with it.
+_LED_IN = re.compile(r"^\w+:$|:$")
 #: In one line each, since line breaks stay in a pull request.
 _ABOUT = (
     "The accelerator is chosen {where}: an NPU where torch_npu is installed and finds one, else CUDA as before. "
@@ -77,8 +80,12 @@ def _left(actions: Sequence[Action]) -> Iterator[str]:
     """A line for each thing to do, with its first places, and when it is met where not every run comes to it."""
     for part in separate(actions):
         places = [f"`{visible(place.path)}:{line}`" for place in part.places for line in place.lines]
-        clauses = (each for each in _CLAUSE.split(part.how) if not _OF_TRANSPLT.search(each))
-        advice = re.sub(r"^(?:(?:By hand|instead): )+", "", " ".join(clauses)).rstrip(";:. ")
+        every = _CLAUSE.split(part.how)
+        clauses = [
+            _LED_IN.sub(lambda led: "." * (led[0] == ":"), each) if _OF_TRANSPLT.search(then) else each
+            for each, then in pairwise([*every, ""]) if not _OF_TRANSPLT.search(each)
+        ]  # fmt: skip
+        advice = re.sub(r"^(?:(?:By hand|instead): )+", "", " ".join(filter(None, clauses))).rstrip(";:. ")
         how = f": {visible(advice)}" if advice else ""
         asked = [*conditions(part)]
         when = ", ".join(asked if asked and part.blocks == "later" else (part.blocking, *asked))
