@@ -199,7 +199,7 @@ def test_an_advice_keeps_the_programs_of_others() -> None:
         ("instead: torch.matmul", "torch.matmul (`a.py:3`)"),
         # What leads to a part for transplt ends there, and a name alone goes with it.
         ("instead: a.b. DCNv2: for the signatures, see transplt explain x", "a.b (`a.py:3`)"),
-        ("several cards, with DDP: `transplt distributed` writes it; a.py: look", "several cards, with DDP. a.py: look"),
+        ("several cards, with DDP: `transplt distributed` writes it; a.py: see", "several cards, with DDP. a.py: see"),
         ("pass --device /dev/davinci0; then start it", "pass --device /dev/davinci0; then start it (`a.py:3`)"),
     ],
 )

@@ -108,9 +108,8 @@ def survey(
         _write(path, (json.dumps(value, indent=1, ensure_ascii=True, sort_keys=True) + "\n").encode("ascii"))
         rows[task.name] = state.row
         made += 1
-        share = f"{percent(state.row['share_automatic'])} converted automatically"
-        done = share if state.row["counted"] else "nothing is bound to CUDA"
-        progress(f"{before}: {done} ({answer.cpu:.1f} s, {answer.peak_mb} MB)")
+        share = percent(state.row["share_automatic"], state.row["counted"])
+        progress(f"{before}: {share} converted automatically ({answer.cpu:.1f} s, {answer.peak_mb} MB)")
     value = document(
         [rows[source.name] for source in sources if source.name in rows],
         [
