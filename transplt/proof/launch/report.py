@@ -189,7 +189,8 @@ def _process(process: dict[str, Any], root: Path) -> dict[str, Any]:
     role = "launcher" if process["launcher"] else "forked worker" if process["forked"] else "script"
     return {
         "role": role,
-        **{name: process[name] for name in ("rank", "status")},
+        "rank": process["rank"],
+        "status": process["status"],
         "exception": exception,
         "leaving": leaving,
         "ended": process.get("ended", ""),
@@ -260,7 +261,7 @@ def _operators(report: Report) -> str:
     ended = [process for process in processes if process["status"] != "running"]
     if processes and not ended:
         return "unknown, since no process ended normally"
-    calls = f"{sum(report.operators.values())} calls of {len(report.operators)} operators"
+    calls = f"{many(sum(report.operators.values()), 'call')} of {many(len(report.operators), 'operator')}"
     used = f"{sum(process['operator_calls'] > 0 for process in ended)} of {many(len(ended), 'process')}"
     return f"{calls} in {used}" + (" that ended normally" if len(ended) < len(processes) else "")
 
