@@ -26,7 +26,7 @@ import importlib.util
 import torch
 
 if importlib.util.find_spec("torch_npu") is not None:
-    import torch_npu  # noqa: F401
+    torch_npu = importlib.import_module("torch_npu")  # it has no stubs
 
 _has_npu = hasattr(torch, "npu") and torch.npu.is_available()
 DEVICE_TYPE = "npu" if _has_npu else "cuda"
@@ -181,7 +181,7 @@ CHOSEN = '''
             _shown = os.environ["CUDA_VISIBLE_DEVICES"]
             if _shown[:1].isdigit():
                 os.environ.setdefault("ASCEND_RT_VISIBLE_DEVICES", _shown)
-        import torch_npu  # noqa: F401
+        torch_npu = importlib.import_module("torch_npu")  # it has no stubs
 
     _has_npu = hasattr(torch, "npu") and torch.npu.device_count() > 0
     #: "npu" where there is an NPU, else "cuda", also without any card.

@@ -73,7 +73,7 @@ class Piece:
 @dataclass(frozen=True, slots=True)
 class Module:
     """One module of the helper: what it imports by local name, and its statements. `optional` are imports in a `try`,
-    which go along with whatever is taken from the module; `tried` are the names that they bind. So do imports behind a
+    which go along with whatever is taken from the module; `tried` are the names that they bind. So do those behind a
     question, which are statements as others are: `always` are the names that these bind.
     """
 
@@ -269,9 +269,9 @@ def module_of(name: str, data: bytes) -> Module:
             case ast.Try() if inside := [*of_kind(ast.Import, node.body)]:
                 optional.append(_text(file, body, index))
                 tried += [each.local for one in inside for each in _imports(one)]
-            case ast.If() if inside := [*of_kind(ast.Import, node.body)]:
+            case ast.If():
                 pieces.append(_piece(file, name, body, index))
-                always += [each.local for one in inside for each in _imports(one)]
+                always += pieces[-1].binds
             case ast.Expr(value=ast.Constant()) | ast.Assign(targets=[ast.Name(id="__all__"), *_]):
                 pass
             case _:

@@ -21,7 +21,7 @@ if importlib.util.find_spec("torch_npu") is not None:
         _shown = os.environ["CUDA_VISIBLE_DEVICES"]
         if _shown[:1].isdigit():
             os.environ.setdefault("ASCEND_RT_VISIBLE_DEVICES", _shown)
-    import torch_npu  # noqa: F401
+    torch_npu = importlib.import_module("torch_npu")  # it has no stubs
 
 __all__ = [
     "DEVICE_ACTIVITY", "DEVICE_TYPE", "DIST_BACKEND", "LAUNCH_BLOCKING", "SUM_DTYPE", "VISIBLE_DEVICES",
