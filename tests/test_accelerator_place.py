@@ -264,7 +264,7 @@ TWO_PACKAGES = {"setup.py": "from setuptools import setup\nsetup(py_modules=['cm
         (_OLD, "old/loss.py", "from device import DEVICE_TYPE", "old/device.py"),
         (_OLD, "old/train.py", "from device import DEVICE_TYPE", "old/device.py"),
         (_TOOLS, "tools/train.py", "from device import DEVICE_TYPE", "device.py"),
-        (_TOOLS, "lib/loss.py", "from device import DEVICE_TYPE", "device.py"),
+        (_TOOLS, "lib/loss.py", '_has_npu = hasattr(torch, "npu") and torch.npu.device_count() > 0', ""),
         # What nobody finds from there keeps the one of its package.
         ({**_TRIED, "tests/run.py": "from sub.src.basic import f\nf()\n"}, "sub/src/basic.py",
          "from .device import DEVICE_TYPE", "sub/src/device.py"),
@@ -333,9 +333,12 @@ def test_a_module_that_is_started_from_its_own_folder_to_try_it_out_stays() -> N
 
 
 @pytest.mark.parametrize("more", ["def f(x):\n    return x.cuda()\n", "where = 'cuda'\n"])
-def test_what_others_import_is_edited_wherever_it_is_started_from(more: str) -> None:
-    """One module serves the program; who tries a part of it does so by -m, from where the program starts."""
+def test_what_others_import_and_is_started_from_its_own_folder_too_chooses_in_itself(more: str) -> None:
+    """`python network/nets/net.py` finds no module of the program; one that imports more of that did not start so."""
     files = {**NETWORK, "network/nets/net.py": f"{more}x()\n{NETWORK['network/nets/net.py']}x()\n"}
+    after, where = taken(files, "network/nets/net.py")
+    assert "from device" not in after and "_has_npu = " in after and not where
+    files["network/nets/net.py"] = f"from data import d\n{files['network/nets/net.py']}"
     after, where = taken(files, "network/nets/net.py")
     assert "from device import DEVICE_TYPE" in after and where == "device.py"
 

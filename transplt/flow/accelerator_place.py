@@ -58,12 +58,14 @@ def module_place(
     elif (place := own_place(project, path, settings)) is not None:
         place = None if place.there is None and path in place.paths else place  # the choice stands in it
     else:
-        place = _of_the_program(project, path, settings, _written(project, path, settings, starts), tried)
+        place = _of_the_program(project, path, settings, _written(project, path, settings, starts))
         # What a loader reads finds the module as the files beside it do.
         is_read = not starts and _as_beside(project, project.once(layout_of), path, settings.entry) is not None
         place = place if is_read else _first(project, path, settings, place)
     if place is None or _is_of_a_release(project, path, place):
         return None
+    if _is_lost_when_started(project, path, place):
+        return replace(place, paths=()) if tried else None
     above = (in_folder(each, INIT, "") for one in place.paths for each in packages_of(one, project.placing))
     return None if any(stop_of(project, each, settings) for each in above) else place
 
@@ -73,6 +75,19 @@ def _is_of_a_release(project: ProjectFacts, path: str, place: HelperPlace) -> bo
     inner = len(place.paths) == 1 and place.package and _SHOWN.search(path)
     return bool(inner) and is_installed(project, base := _base(place)) and not is_below(
         path, in_folder(base, place.package.partition(".")[0], ""))  # fmt: skip
+
+
+def _is_lost_when_started(project: ProjectFacts, path: str, place: HelperPlace) -> bool:
+    """Whether a part of a program with a main guard, which starts from its own folder too, would not do so with an
+    import of the module.
+    """
+    facts = project.placing.get(path)
+    if facts is None or not facts.guarded or facts.extends or takes_from_its_package(project, path):
+        return False
+    if not place.paths or (place.package and is_installed(project, _base(place))):
+        return False
+    found = {_base(place), *(posixpath.dirname(each) for each in place.paths if not place.package)}
+    return found.isdisjoint(search_path_of(project, project.once(layout_of), path))
 
 
 def is_added_to(project: ProjectFacts, settings: Settings, place: HelperPlace) -> bool:
@@ -106,10 +121,10 @@ def _written(project: ProjectFacts, path: str, settings: Settings, starts: bool)
 
 
 def _of_the_program(
-    project: ProjectFacts, path: str, settings: Settings, place: HelperPlace | None, tried: bool
+    project: ProjectFacts, path: str, settings: Settings, place: HelperPlace | None
 ) -> HelperPlace | None:
     """The place that the scripts of a program have, in place of a copy for a file that finds it there by every start
-    but its own: who tries a part of a program does so by -m. Without paths for one that is `tried` by that alone.
+    but its own.
     """
     if place is None or place.there is not None or (place.package and is_installed(project, _base(place))):
         return place
@@ -122,8 +137,7 @@ def _of_the_program(
         if its is not None and len(its.paths) == 1 and (base := _base(its)) in folders:
             if not finds(project, layout, path, its.paths[0], base):
                 break
-            found = not tried or base in search_path_of(project, layout, path)
-            return its if found or takes_from_its_package(project, path) else replace(its, paths=())
+            return its
     return place
 
 
