@@ -544,6 +544,26 @@ def test_a_requirement_that_no_code_imports_goes(imported: list[Finding], title:
     assert title in {str(action.title) for action in actions_of([needed, *imported])}
 
 
+@pytest.mark.parametrize(
+    ("found", "title", "how"),
+    [
+        # A setting may ask for it where no import does.
+        (at("install.sh", 11, "NPU290", "flash_attn", "the requirement x", help="instead: torch_npu"),
+         "Keep flash_attn out of what NPU hosts install: no code of the project imports it", "the line stays for CUDA"),
+        (at("core.in", 3, "NPU844", "torch-npu", help="torch-npu==2.2.0"),
+         "List torch-npu where NPU hosts alone install it", "not in one that CUDA and CPU users install"),
+        # A name there pins memory, whether a card is there or not (torch 2.2 to 2.6, _BaseDataLoaderIter.__init__).
+        (at("a.py", 3, "NPU124", "torch.utils.data.DataLoader"),
+         "Set pin_memory_device where a DataLoader pins memory", '"npu" if DEVICE_TYPE == "npu" else ""'),
+    ],
+)  # fmt: skip
+def test_what_is_left_of_a_portable_project_keeps_what_others_install_and_run(
+    found: Finding, title: str, how: str
+) -> None:
+    (action,) = actions_of([found], "portable")
+    assert action.title == title and how in action.how
+
+
 def test_lines_of_cpp_cost_what_their_action_does() -> None:
     def priced(*names: str) -> set[tuple[str | None, bool]]:
         found = [replace(line_of("deploy/x/a.cpp", line, "NPU806", name), effort=Effort.HIGH, help="Ascend C")

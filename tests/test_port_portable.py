@@ -162,6 +162,7 @@ def test_a_package_is_to_offer_an_extra(project: Path) -> None:
     commit(project, "install", pkg__graph="import torch\n\n\ndef capture(f):\n    return torch.cuda.CUDAGraph()\n")
     left = port(project)[0].partition("## What is left")[2]
     assert "**Add an extra npu with torch-npu** (cosmetic)" in left and "`setup.cfg:6`" in left
+    assert "What is for NPUs alone goes behind" in left
     assert "the project's requirements" not in left
 
 

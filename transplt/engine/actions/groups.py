@@ -50,7 +50,13 @@ _IMPORTED = "NPU553"
 _STOPPING = (_IMPORTED, "NPU554")
 _COMMAND = "NPU865"
 _BY_DOCUMENT = marked("Install torch-npu where the README installs torch; `--docs` edits the certain commands")
-_UNASKED = marked("nothing in the project uses it: remove the line")
+#: Title and advice for a requirement that nothing imports, by whether CUDA's hosts go on installing it.
+_UNASKED = {
+    False: (marked("Remove the requirement {name}: no code of the project imports it"),
+            marked("remove the line; if a library of the project needs it: {help}")),
+    True: (marked("Keep {name} out of what NPU hosts install: no code of the project imports it"),
+           marked("the line stays for CUDA; if a library or a setting asks for it on an NPU: {help}")),
+}  # fmt: skip
 _KERNEL_HOW = marked(
     "first look for an operator of torch, torch_npu, torchvision or mx_driving (operators for driving) that does the "
     "same. If there is none, write one in Ascend C or triton-ascend, and build it with "
@@ -196,7 +202,7 @@ class Groups:
     """The groups of the findings of one project, in the words of its style."""
 
     def __init__(self, findings: Iterable[Finding], style: str = "npu") -> None:
-        self._entries = _entries(style)
+        self._entries, self._portable = _entries(style), style == "portable"
         known = list(findings)
         open_ = [each for each in known if each.open]
         self._kernels = Kernels(known)
@@ -305,14 +311,11 @@ class Groups:
         package = _OF_PYTHON.get(root := name.partition(".")[0], root)
         title = Sentence(page.action, name=name, package=package) if page.action else by_hand
         blocks = self._asked_for(finding, page)
+        unnamed = page.code != EXTRA and self._named and name not in self._named
         how = ""
-        if finding.code == _REQUIRED and blocks == "tidy":
-            title = Sentence(marked("Remove the requirement {name}: nothing in the project uses it"), name=name)
-            how = _UNASKED
-        elif finding.code == _REQUIRED and page.code != EXTRA and self._named and name not in self._named:
-            title = Sentence(marked("Remove the requirement {name}: no code of the project imports it"), name=name)
-            how = Sentence(marked("remove the line; if a library of the project needs it: {help}"),
-                           help=finding.help.removeprefix("instead: "))  # fmt: skip
+        if finding.code == _REQUIRED and (blocks == "tidy" or unnamed):
+            said, advice = _UNASKED[self._portable]
+            title, how = Sentence(said, name=name), Sentence(advice, help=finding.help.removeprefix("instead: "))
         return Group(title, page.code, name, blocks, how)
 
     def _substitution(self, finding: Finding) -> Group | None:

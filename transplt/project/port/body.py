@@ -33,6 +33,11 @@ _ABOUT = (
 )
 _NO_CHANGE = "No change: there is nothing in this project to convert."
 
+_OF_NPUS = (
+    "What is for NPUs alone goes behind `DEVICE_TYPE == \"npu\"`, or into a file or list of its own: what CUDA and CPU "
+    "users run and install stays."
+)
+
 
 def body(
     modules: Sequence[str], commits: Sequence[str], torch: str, run: RunOptions | None, proof: Verdict | None,
@@ -69,6 +74,7 @@ def body(
     lines += ["- No card was used.", ""]
     lines = [*(lines if commits else ["## What this does", "", _NO_CHANGE, ""]), "## What is left", ""]
     items = [*_left(left)]
+    lines += [_OF_NPUS, ""] if items else []
     room = MOST_LINES - len(lines)
     if len(items) > room:
         more = len(items) - room + 1
