@@ -234,6 +234,25 @@ def test_a_list_of_one_machine_gets_none(tmp_path: Path, line: str, written: boo
     assert (said in log) is not written and "a migration writes it" not in log
 
 
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"requirements.in": "torch\n", "requirements.txt": "torch==2.2.0\n"},
+         "no requirements-npu.txt is written: requirements.in is what this list is compiled from"),
+        ({f"{each}/requirements.txt": "torch>=2.1\n" for each in "abc"},
+         "no a/requirements-npu.txt is written: lists in 3 folders would get a copy"),
+        ({"other.in": "torch\n", "requirements.txt": "torch==2.2.0\n"}, ""),
+        ({f"{each}/requirements.txt": "torch>=2.1\n" for each in "ab"}, ""),
+    ],
+)  # fmt: skip
+def test_lists_that_are_compiled_or_many_get_none(tmp_path: Path, files: dict[str, str], said: str) -> None:
+    for name in files:
+        (tmp_path / "net" / name).parent.mkdir(parents=True, exist_ok=True)
+    out = migrated(tmp_path, **files)
+    assert bool([*out.rglob("*-npu.txt")]) is not bool(said)
+    assert said in (out / "msFmkTranspltlog.txt").read_text()
+
+
 def test_for_npus_alone_the_list_itself_is_theirs(tmp_path: Path) -> None:
     out = migrated(tmp_path, "npu", **{"requirements.txt": "numpy\ntorch>=2.1\n"})
     assert not (out / "requirements-npu.txt").exists() and "torch-npu" in (out / "requirements.txt").read_text()

@@ -239,3 +239,35 @@ def test_what_loads_what_somebody_else_trained(lines: str, is_work: bool) -> Non
 def test_the_cpu_of_a_chooser_is_right_for_every_file(lines: str, style: str) -> None:
     result = migrate(f"import torch\n{lines}\n", style=style)
     assert not result.changed and not [each for each in result.findings if each.open]
+
+
+_LOADED = """\
+import torch
+from net import Net
+net = torch.nn.DataParallel(Net()).cuda()
+LINES
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "after"),
+    [
+        # What modules alone take over, they copy: it is the same for them on every device.
+        ("net.load_state_dict(torch.load(path))", "net.load_state_dict(torch.load(path, map_location='cpu'))"),
+        ("state = torch.load(path)\nnet.load_state_dict(state, strict=False)",
+         "state = torch.load(path, map_location='cpu')\nnet.load_state_dict(state, strict=False)"),
+        # Others may keep the tensors as they come.
+        ("optimizer.load_state_dict(torch.load(path))\noptimizer.to(0)", ""),
+        ("ema.load_state_dict(torch.load(path))\nema.to(0)", ""),
+        ("other.load_state_dict(torch.load(path))", ""),
+        ("net.load_state_dict(torch.load(path), assign=True)", ""),
+        ("state = torch.load(path)\nnet.load_state_dict(state)\nbest = state['best']", ""),
+        ("net.load_state_dict(torch.load(path)['model'])", ""),
+        ("net.load_state_dict(torch.load(path, map_location='cuda'))", ""),
+    ],
+)  # fmt: skip
+def test_in_the_portable_style_what_modules_copy_is_loaded_to_the_cpu(lines: str, after: str) -> None:
+    data = _LOADED.replace("LINES", lines).encode()
+    text = migrate_source(data, "a.py", Settings(style="portable")).data.decode()
+    assert after in text and ("map_location='cpu'" in text) is bool(after)
+    assert "map_location='cpu'" not in migrate_source(data, "a.py", Settings()).data.decode()

@@ -42,7 +42,7 @@ from transplt.syntax.nodes import call_of, last_name, nodes_in, of_kind
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: Changes that hold everywhere: they keep what is there beside what they add, or need no card.
-_EVERYWHERE = ("NPU153", "NPU159", "NPU230", "NPU293", "NPU313")
+_EVERYWHERE = ("NPU152", "NPU153", "NPU159", "NPU230", "NPU293", "NPU313")
 #: Themes write what holds on CUDA too, or nothing.
 _THEMES = frozenset(each.name for each in GROUPS)
 _GATE = "torch.cuda.is_available"

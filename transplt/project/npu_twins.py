@@ -49,6 +49,8 @@ from transplt.rules.releases import CPU_INDEX, fits
 CODE = "NPU817"
 #: More scripts than these are not written twice.
 _MOST_SCRIPTS = 8
+#: Nor lists that lie in more folders.
+_MOST_FOLDERS = 2
 _FORMS = re.compile(r"\.(?:txt|ya?ml)$")
 _PACKAGES = marked("the packages of {name} for NPUs; the file is now part of the project")
 _SCRIPT = marked("starts the program of {name} on NPUs; the file is now part of the project")
@@ -78,6 +80,8 @@ _LINE_OF_TORCH_NPU = re.compile(rf"^(?P<dash>[ \t]*(?:-[ \t]+)?){TORCH_NPU}\b[^\
 _JOB = marked("no {twin} is written: the script requests cards from a cluster, which may have its own names for them")
 _MANY = marked("no {twin} is written: {count} scripts would get a copy")
 _STOPS = marked("no {twin} is written: the arguments in line {line} stop the program on an NPU")
+_FOLDERS = marked("no {twin} is written: lists in {count} folders would get a copy")
+_COMPILED = marked("no {twin} is written: {source} is what this list is compiled from; compile one for NPUs in that way")
 _TAKEN = marked("no {twin} is written: another script already has it")
 _LOCAL = marked("no {twin} is written: line {line} names a folder of one machine")
 _PRINTED = marked("no {twin} is written: conda printed this list on one machine, builds included; write a short one")
@@ -116,11 +120,16 @@ def with_twins(
         if maker is not None and (twin := maker(worker, found[record.path], record)) is not None:
             wanted[at] = twin
     scripts = sum(each.code == CODE and not each.why for each in wanted.values())
+    folders = len({posixpath.dirname(each.path) for each in wanted.values() if each.code == ADDED and not each.why})
     listed = _is_listed(found, records, wanted.values())
     for at, twin in wanted.items():
         why = twin.why
         if not why and twin.code == CODE and scripts > _MOST_SCRIPTS:
             why = Sentence(_MANY, twin=twin.path, count=scripts)
+        if not why and twin.code == ADDED and (source := f"{records[at].path.rpartition('.')[0]}.in") in found:
+            why = Sentence(_COMPILED, twin=twin.path, source=source)
+        if not why and twin.code == ADDED and folders > _MOST_FOLDERS:
+            why = Sentence(_FOLDERS, twin=twin.path, count=folders)
         if not why and twin.path in made:
             why = Sentence(_TAKEN, twin=twin.path)
         record = records[at]

@@ -11,8 +11,9 @@ import itertools
 import re
 
 from transplt.base.finding import Level
-from transplt.edits.edit import Finds
+from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
+from transplt.edits.trees.calls import with_keyword
 from transplt.edits.work import Work
 from transplt.flow.entry_points import named_after
 from transplt.flow.last_value import last_value
@@ -30,12 +31,16 @@ _HELP = "add map_location='cpu' (or the device) if the file may come from a GPU;
 _SCHEDULER = re.compile(r"sched(?:uler)?\.load_state_dict$", re.IGNORECASE)
 #: How functions are called that load what somebody else has trained.
 _LOADER = re.compile(r"pre_?train", re.IGNORECASE)
+#: Takers of a state that may keep its tensors as they come.
+_NO_MODULE = re.compile(r"optim|sched|scaler|ema(?![a-z])|average", re.IGNORECASE)
 _FROM_ELSEWHERE = "{name} without map_location: a file from elsewhere may have been saved on a GPU"
 
 
 @fixer.on(ast.Call, name=("torch.load", "torch.jit.load"))
 def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
-    """Report a load without a device: work where the file comes from somebody else, else a remark."""
+    """Report a load without a device: work where the file comes from somebody else, else a remark. In the portable
+    style what only modules copy is loaded to the CPU: the same for them on every device.
+    """
     if b".load(" not in work.source.utf8 or hides_arguments(call) or not call.args:
         return
     above = parent(call)
@@ -53,6 +58,12 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     if on_cpu:
         return
     api = str(work.names.qualified(call.func))
+    if work.settings.style == "portable" and place is None and api == "torch.load" and _is_copied(work, call):
+        if work.share(call):
+            text = work.source.text
+            to = with_keyword("map_location", '"cpu"' if text.count('"') > text.count("'") else "'cpu'")
+            yield Edit(call, fixer.code, "a file of a GPU loads on every device; load_state_dict copies", to, api=api)
+        return
     named = name and work.project.known and api == "torch.load"  # who saves a script is not known
     if on_cpu is None and (_is_foreign(work, path) or _is_foreign(work, call.args[0]) or named):
         level, message = Level.MANUAL, _FROM_ELSEWHERE
@@ -62,6 +73,31 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     else:
         level, message, blocks = Level.INFO, _MESSAGE, ""
     yield work.note(call.func, "NPU152", message.format(name=api), level=level, api=api, help=_HELP, blocks=blocks)
+
+
+def _is_copied(work: Work, call: ast.Call) -> bool:
+    """True for a state that goes into nothing but the load_state_dict of modules that the file moves to a device."""
+    match parent(call):
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            uses = [each for each in work.scan.names.get(name, ()) if isinstance(each.ctx, ast.Load)]
+            return bool(uses) and all(_is_taken(work, each) for each in uses)
+    return _is_taken(work, call)
+
+
+def _is_taken(work: Work, state: ast.expr) -> bool:
+    match parent(state):
+        case ast.Call(func=ast.Attribute(attr="load_state_dict", value=taker), args=[first, *rest], keywords=given):
+            takes = first is state and not rest and all(each.arg == "strict" for each in given)
+            name = ast.unparse(taker)
+            return takes and name in work.once(_moved) and not _NO_MODULE.search(name)
+    return False
+
+
+def _moved(work: Work) -> set[str]:
+    """What the file moves to a device, and what it calls the result."""
+    moves = (each for each in work.scan.calls_by_last_name(("cuda", "to")) if isinstance(each.func, ast.Attribute))
+    every = [(each.func.value, *getattr(parent(each), "targets", ())) for each in moves]  # type: ignore[attr-defined]
+    return {ast.unparse(each) for nodes in every for each in nodes}
 
 
 def _name(path: ast.expr) -> str:
