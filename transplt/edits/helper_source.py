@@ -313,7 +313,6 @@ def _is_bound_at_top(node: ast.stmt, name: str) -> bool:
     return any(
         (isinstance(each, ast.Name) and each.id == name)
         or (isinstance(each, (*FUNCTIONS, ast.ClassDef)) and each.name == name)
-        or (isinstance(each, ast.Import) and any(name == given.local for given in _imports(each)))
         for each in ast.walk(node)
     )
 

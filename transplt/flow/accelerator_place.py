@@ -82,9 +82,9 @@ def _is_lost_when_started(project: ProjectFacts, path: str, place: HelperPlace) 
     import of the module.
     """
     facts = project.placing.get(path)
-    if facts is None or not facts.guarded or facts.extends or takes_from_its_package(project, path):
+    if facts is None or not (facts.guarded and place.paths) or facts.extends or takes_from_its_package(project, path):
         return False
-    if not place.paths or (place.package and is_installed(project, _base(place))):
+    if place.package and is_installed(project, _base(place)):
         return False
     found = {_base(place), *(posixpath.dirname(each) for each in place.paths if not place.package)}
     return found.isdisjoint(search_path_of(project, project.once(layout_of), path))

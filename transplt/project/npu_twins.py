@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,10 +48,6 @@ from transplt.rules.releases import CPU_INDEX, fits
 
 #: A launch script for NPUs.
 CODE = "NPU817"
-#: More scripts than these are not written twice.
-_MOST_SCRIPTS = 8
-#: Nor lists that lie in more folders.
-_MOST_FOLDERS = 2
 _FORMS = re.compile(r"\.(?:txt|ya?ml)$")
 _PACKAGES = marked("the packages of {name} for NPUs; the file is now part of the project")
 _SCRIPT = marked("starts the program of {name} on NPUs; the file is now part of the project")
@@ -81,7 +78,9 @@ _JOB = marked("no {twin} is written: the script requests cards from a cluster, w
 _MANY = marked("no {twin} is written: {count} scripts would get a copy")
 _STOPS = marked("no {twin} is written: the arguments in line {line} stop the program on an NPU")
 _FOLDERS = marked("no {twin} is written: lists in {count} folders would get a copy")
-_COMPILED = marked("no {twin} is written: {source} is what this list is compiled from; compile one for NPUs in that way")
+#: So many scripts are written twice, and lists in so many folders; what is said of more.
+_MOST = {CODE: (8, _MANY), ADDED: (2, _FOLDERS)}
+_COMPILED = marked("no {twin} is written: {source} is what this list is compiled from; compile one for NPUs, too")
 _TAKEN = marked("no {twin} is written: another script already has it")
 _LOCAL = marked("no {twin} is written: line {line} names a folder of one machine")
 _PRINTED = marked("no {twin} is written: conda printed this list on one machine, builds included; write a short one")
@@ -119,17 +118,12 @@ def with_twins(
         maker = None if any(each in found for each in twins(record.path)) else _MAKERS.get(record.kind)
         if maker is not None and (twin := maker(worker, found[record.path], record)) is not None:
             wanted[at] = twin
-    scripts = sum(each.code == CODE and not each.why for each in wanted.values())
-    folders = len({posixpath.dirname(each.path) for each in wanted.values() if each.code == ADDED and not each.why})
+    there = {(each.code, (str if each.code == CODE else posixpath.dirname)(each.path))
+             for each in wanted.values() if not each.why}  # fmt: skip
+    counts = Counter(code for code, _ in there)
     listed = _is_listed(found, records, wanted.values())
     for at, twin in wanted.items():
-        why = twin.why
-        if not why and twin.code == CODE and scripts > _MOST_SCRIPTS:
-            why = Sentence(_MANY, twin=twin.path, count=scripts)
-        if not why and twin.code == ADDED and (source := f"{records[at].path.rpartition('.')[0]}.in") in found:
-            why = Sentence(_COMPILED, twin=twin.path, source=source)
-        if not why and twin.code == ADDED and folders > _MOST_FOLDERS:
-            why = Sentence(_FOLDERS, twin=twin.path, count=folders)
+        why = twin.why or _why_none(twin, counts[twin.code], f"{records[at].path.rpartition('.')[0]}.in", found)
         if not why and twin.path in made:
             why = Sentence(_TAKEN, twin=twin.path)
         record = records[at]
@@ -150,6 +144,14 @@ def _is_listed(found: Collection[str], records: Sequence[FileRecord], wanted: It
     """Whether there is a list of packages for NPUs, or will be."""
     there = (twin for each in records if each.kind == FileKind.REQUIREMENTS.value for twin in twins(each.path))
     return any(each.code == ADDED and not each.why for each in wanted) or any(each in found for each in there)
+
+
+def _why_none(twin: _Twin, count: int, source: str, found: Collection[str]) -> str:
+    """Why one of `count` twins that can be written is not; empty where it is. A list may be compiled from `source`."""
+    if twin.code == ADDED and source in found:
+        return Sentence(_COMPILED, twin=twin.path, source=source)
+    most, said = _MOST[twin.code]
+    return Sentence(said, twin=twin.path, count=count) if count > most else ""
 
 
 def _as_far(record: FileRecord, findings: Sequence[Finding]) -> tuple[Finding, ...]:

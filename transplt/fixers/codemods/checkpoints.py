@@ -58,13 +58,11 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     if on_cpu:
         return
     api = str(work.names.qualified(call.func))
-    if work.settings.style == "portable" and place is None and api == "torch.load" and _is_copied(work, call):
-        if work.share(call):
-            text = work.source.text
-            to = with_keyword("map_location", '"cpu"' if text.count('"') > text.count("'") else "'cpu'")
-            yield Edit(call, fixer.code, "a file of a GPU loads on every device; load_state_dict copies", to, api=api)
+    if _is_copied(work, call, place):
+        said = "a file of a GPU loads on every device; load_state_dict copies"
+        yield Edit(call, fixer.code, said, with_keyword("map_location", "'cpu'"), api=api)
         return
-    named = name and work.project.known and api == "torch.load"  # who saves a script is not known
+    named = all((name, work.project.known, api == "torch.load"))  # who saves a script is not known
     if on_cpu is None and (_is_foreign(work, path) or _is_foreign(work, call.args[0]) or named):
         level, message = Level.MANUAL, _FROM_ELSEWHERE
         blocks = "later" if named_after(work.scan.path) else ""
@@ -75,22 +73,19 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     yield work.note(call.func, "NPU152", message.format(name=api), level=level, api=api, help=_HELP, blocks=blocks)
 
 
-def _is_copied(work: Work, call: ast.Call) -> bool:
+def _is_copied(work: Work, call: ast.Call, place: ast.expr | None) -> bool:
     """True for a state that goes into nothing but the load_state_dict of modules that the file moves to a device."""
+    if place is not None or work.settings.style != "portable" or work.names.qualified(call.func) != "torch.load":
+        return False
+    uses: list[ast.expr] = [call]
     match parent(call):
         case ast.Assign(targets=[ast.Name(id=name)]):
             uses = [each for each in work.scan.names.get(name, ()) if isinstance(each.ctx, ast.Load)]
-            return bool(uses) and all(_is_taken(work, each) for each in uses)
-    return _is_taken(work, call)
-
-
-def _is_taken(work: Work, state: ast.expr) -> bool:
-    match parent(state):
-        case ast.Call(func=ast.Attribute(attr="load_state_dict", value=taker), args=[first, *rest], keywords=given):
-            takes = first is state and not rest and all(each.arg == "strict" for each in given)
-            name = ast.unparse(taker)
-            return takes and name in work.once(_moved) and not _NO_MODULE.search(name)
-    return False
+    takers = [ast.unparse(at.func)[: -len(".load_state_dict")] for each in uses
+              if isinstance(at := parent(each), ast.Call) and last_name(at.func) == "load_state_dict"
+              and at.args == [each] and all(given.arg == "strict" for given in at.keywords)]  # fmt: skip
+    modules = [each for each in takers if each in work.once(_moved) and not _NO_MODULE.search(each)]
+    return 0 < len(modules) == len(uses) and work.share(call)
 
 
 def _moved(work: Work) -> set[str]:

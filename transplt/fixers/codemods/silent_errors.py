@@ -93,10 +93,6 @@ def _argument_by_name(call: ast.Call, name: str) -> Given | None:
 # --- patterns: True where a call stands in code of that form ---------------------------------------------------------
 
 
-def _result_used(work: Work, call: ast.Call) -> bool:
-    return not isinstance(parent(call), ast.Expr)
-
-
 def _left_operand_used_again(work: Work, call: ast.Call) -> bool:
     """The tile is read behind `tl.dot`, or in the next round of a loop, before it is set anew."""
     tile = argument_at(call, 0, "input")
@@ -160,7 +156,7 @@ def _half_precision_signature(work: Work, call: ast.Call) -> bool:
 
 
 _PATTERNS: dict[str, Callable[[Work, ast.Call], bool]] = {
-    "result-used": _result_used,
+    "result-used": lambda _, call: not isinstance(parent(call), ast.Expr),
     "left-operand-used-again": _left_operand_used_again,
     "load-after-store": _load_after_store,
     "mask-without-other": _mask_without_other,

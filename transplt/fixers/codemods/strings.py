@@ -324,13 +324,9 @@ def _is_searched(node: ast.expr) -> bool:
     return False
 
 
-def _is_conditional(above: ast.AST, node: ast.AST) -> bool:
-    return isinstance(above, ast.IfExp)
-
-
 def _is_never_read(work: Work, node: ast.expr) -> bool:
     """True for what a local variable is given that nobody reads."""
-    match parent(outermost(node, _is_conditional, "_conditional")):
+    match parent(outermost(node, lambda above, _: isinstance(above, ast.IfExp), "_conditional")):
         case ast.Assign(targets=[ast.Name(id=name) as target]):
             scope = work.scan.scope_of(target)
             if scope.kind != "function" or name not in scope.bindings:

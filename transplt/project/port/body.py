@@ -33,10 +33,8 @@ _ABOUT = (
 )
 _NO_CHANGE = "No change: there is nothing in this project to convert."
 
-_OF_NPUS = (
-    "What is for NPUs alone goes behind `DEVICE_TYPE == \"npu\"`, or into a file or list of its own: what CUDA and CPU "
-    "users run and install stays."
-)
+_OF_NPUS = ('What is for NPUs alone goes behind `DEVICE_TYPE == "npu"`, or into a file or list of its own: what CUDA '
+            "and CPU users run and install stays.")  # fmt: skip
 
 
 def body(

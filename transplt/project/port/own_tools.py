@@ -38,13 +38,14 @@ _PLAIN_OF_FLAKE8 = (
     "per-file-ignores", "exclude", "extend-exclude",
 )  # fmt: skip
 _SWITCH_OF_MYPY = re.compile(r"strict|(?:disallow|warn|check|no_implicit|strict|extra)_\w+")
+#: What the project's own runs have beside ours.
+_LESS = {"flake8": ", without plugins", "mypy": ", imports not followed"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Tool:
     """`ids` are its hooks, `table` (of pyproject.toml), `section` and `files` the settings that ask for it. It prints
-    remarks, or `formats` and prints what it would change; `mends` does what it asks for by the rules `mended`. `less` is
-    what the project's own run of it has beside ours.
+    remarks, or `formats` and prints what it would change; `mends` does what it asks for by the rules `mended`.
     """
 
     name: str
@@ -56,7 +57,6 @@ class _Tool:
     files: tuple[str, ...] = ()
     mends: tuple[str, ...] = ()
     mended: tuple[str, ...] = ()
-    less: str = ""
 
 
 _FORMAT = "would reformat"
@@ -75,10 +75,10 @@ _TOOLS = (
           mends=("pyink", "--quiet"), mended=(_FORMAT,)),
     _Tool("yapf", "yapf", ("yapf", "--diff"), formats=True, table=("yapf",), section="yapf", files=(".style.yapf",),
           mends=("yapf", "--in-place"), mended=(_FORMAT,)),
-    _Tool("flake8", "flake8", ("flake8", "--isolated"), section="flake8", less=", without plugins"),
+    _Tool("flake8", "flake8", ("flake8", "--isolated"), section="flake8"),
     _Tool("mypy", "mypy", ("mypy", "--config-file=", "--no-incremental", f"--cache-dir={os.devnull}", "--no-pretty",
           "--no-error-summary", "--follow-imports=skip", "--ignore-missing-imports", "--explicit-package-bases"),
-          table=("mypy",), section="mypy", less=", imports not followed"),
+          table=("mypy",), section="mypy"),
 )  # fmt: skip
 
 
@@ -149,8 +149,8 @@ class OwnTools:
                 yield f"{tool.name}: not run: {error}"
             else:
                 more = [f"and {len(new) - _MOST} more"] if len(new) > _MOST else []
-                where = many(len(self.paths), "file")
-                said = f"new errors: {', '.join([*new[:_MOST], *more])}" if new else f"no new errors in {where}{tool.less}"
+                where = many(len(self.paths), "file") + _LESS.get(tool.name, "")
+                said = f"new errors: {', '.join([*new[:_MOST], *more])}" if new else f"no new errors in {where}"
                 yield f"{tool.name}: {said}"
 
     def _beyond(self, tool: _Tool, after: Path) -> Iterator[_More]:
