@@ -81,18 +81,18 @@ def _is_copied(work: Work, call: ast.Call, place: ast.expr | None) -> bool:
     match parent(call):
         case ast.Assign(targets=[ast.Name(id=name)]):
             uses = [each for each in work.scan.names.get(name, ()) if isinstance(each.ctx, ast.Load)]
-    takers = [ast.unparse(at.func)[: -len(".load_state_dict")] for each in uses
-              if isinstance(at := parent(each), ast.Call) and last_name(at.func) == "load_state_dict"
-              and at.args == [each] and all(given.arg == "strict" for given in at.keywords)]  # fmt: skip
-    modules = [each for each in takers if each in work.once(_moved) and not _NO_MODULE.search(each)]
-    return 0 < len(modules) == len(uses) and work.share(call)
+    return bool(uses) and work.once(_copied).issuperset(map(id, uses)) and work.share(call)
 
 
-def _moved(work: Work) -> set[str]:
-    """What the file moves to a device, and what it calls the result."""
-    moves = (each for each in work.scan.calls_by_last_name(("cuda", "to")) if isinstance(each.func, ast.Attribute))
-    every = [(each.func.value, *getattr(parent(each), "targets", ())) for each in moves]  # type: ignore[attr-defined]
-    return {ast.unparse(each) for nodes in every for each in nodes}
+def _copied(work: Work) -> set[int]:
+    """The ids of what is given to load_state_dict of modules that the file moves to a device."""
+    named = {word: [(getattr(call.func, "value", call), call) for call in work.scan.calls_by_last_name((word,))]
+             for word in ("cuda", "to", "load_state_dict")}  # fmt: skip
+    moves = [(value, *getattr(parent(call), "targets", ())) for value, call in (*named["cuda"], *named["to"])]
+    modules = {name for each in moves for name in map(ast.unparse, each) if not _NO_MODULE.search(name)}
+    loads = [call for value, call in named["load_state_dict"] if ast.unparse(value) in modules]
+    plain = (call for call in loads if {each.arg for each in call.keywords} <= {"strict"})
+    return {id(call.args[0]) for call in plain if len(call.args) == 1}
 
 
 def _name(path: ast.expr) -> str:
