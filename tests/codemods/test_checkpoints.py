@@ -253,17 +253,19 @@ LINES
     ("lines", "after"),
     [
         # What modules alone take over, they copy: it is the same for them on every device.
-        ("net.load_state_dict(torch.load(path))", "net.load_state_dict(torch.load(path, map_location='cpu'))"),
-        ("state = torch.load(path)\nnet.load_state_dict(state, strict=False)",
-         "state = torch.load(path, map_location='cpu')\nnet.load_state_dict(state, strict=False)"),
+        ("net.load_state_dict(torch.load(pretrained_path))", "net.load_state_dict(torch.load(pretrained_path, map_location='cpu'))"),
+        ("state = torch.load(pretrained_path)\nnet.load_state_dict(state, strict=False)",
+         "state = torch.load(pretrained_path, map_location='cpu')\nnet.load_state_dict(state, strict=False)"),
+        # The project has saved it, as a rule.
+        ("net.load_state_dict(torch.load(last))", ""),
         # Others may keep the tensors as they come.
-        ("optimizer.load_state_dict(torch.load(path))\noptimizer.to(0)", ""),
-        ("ema.load_state_dict(torch.load(path))\nema.to(0)", ""),
-        ("other.load_state_dict(torch.load(path))", ""),
-        ("net.load_state_dict(torch.load(path), assign=True)", ""),
-        ("state = torch.load(path)\nnet.load_state_dict(state)\nbest = state['best']", ""),
-        ("net.load_state_dict(torch.load(path)['model'])", ""),
-        ("net.load_state_dict(torch.load(path, map_location='cuda'))", ""),
+        ("optimizer.load_state_dict(torch.load(pretrained_path))\noptimizer.to(0)", ""),
+        ("ema.load_state_dict(torch.load(pretrained_path))\nema.to(0)", ""),
+        ("other.load_state_dict(torch.load(pretrained_path))", ""),
+        ("net.load_state_dict(torch.load(pretrained_path), assign=True)", ""),
+        ("state = torch.load(pretrained_path)\nnet.load_state_dict(state)\nbest = state['best']", ""),
+        ("net.load_state_dict(torch.load(pretrained_path)['model'])", ""),
+        ("net.load_state_dict(torch.load(pretrained_path, map_location='cuda'))", ""),
     ],
 )  # fmt: skip
 def test_in_the_portable_style_what_modules_copy_is_loaded_to_the_cpu(lines: str, after: str) -> None:

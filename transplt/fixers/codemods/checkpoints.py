@@ -39,7 +39,7 @@ _FROM_ELSEWHERE = "{name} without map_location: a file from elsewhere may have b
 @fixer.on(ast.Call, name=("torch.load", "torch.jit.load"))
 def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     """Report a load without a device: work where the file comes from somebody else, else a remark. In the portable
-    style what only modules copy is loaded to the CPU: the same for them on every device.
+    style what only modules copy of such a file is loaded to the CPU: the same for them on every device.
     """
     if b".load(" not in work.source.utf8 or hides_arguments(call) or not call.args:
         return
@@ -58,10 +58,6 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     if on_cpu:
         return
     api = str(work.names.qualified(call.func))
-    if _is_copied(work, call, place):
-        said = "a file of a GPU loads on every device; load_state_dict copies"
-        yield Edit(call, fixer.code, said, with_keyword("map_location", "'cpu'"), api=api)
-        return
     named = all((name, work.project.known, api == "torch.load"))  # who saves a script is not known
     if on_cpu is None and (_is_foreign(work, path) or _is_foreign(work, call.args[0]) or named):
         level, message = Level.MANUAL, _FROM_ELSEWHERE
@@ -70,6 +66,10 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
         level, message, blocks = Level.MANUAL, _FROM_ELSEWHERE, "later"
     else:
         level, message, blocks = Level.INFO, _MESSAGE, ""
+    if level is Level.MANUAL and _is_copied(work, call, place):
+        said = "a file of a GPU loads on every device; load_state_dict copies"
+        yield Edit(call, fixer.code, said, with_keyword("map_location", "'cpu'"), api=api)
+        return
     yield work.note(call.func, "NPU152", message.format(name=api), level=level, api=api, help=_HELP, blocks=blocks)
 
 

@@ -18,6 +18,8 @@ from transplt.proof.launch.options import RunOptions
 #: So many lines it has at most, and so many commits and places of one thing are named.
 MOST_LINES = 60
 _MOST_COMMITS, _MOST_PLACES, _MOST_FILES, _MOST_WHYS = 12, 6, 4, 2
+#: Codes of what newer releases of packages reject, whatever the device.
+_OF_ANY_DEVICE = frozenset({"NPU153", "NPU159", "NPU293", "NPU313"})
 #: Parts of an advice, and those that speak of transplt: its readers do not have it.
 _CLAUSE = re.compile(r"(?<=[;:.]) +(?![^(]*\))(?=[^`]*(?:`[^`]*`[^`]*)*$)")
 _OF_TRANSPLT = re.compile(
@@ -91,6 +93,7 @@ def _left(actions: Sequence[Action]) -> Iterator[str]:
         ]  # fmt: skip
         advice = re.sub(r"^(?:(?:By hand|instead): )+", "", " ".join(filter(None, clauses))).rstrip(";:. ")
         how = f": {visible(advice)}" if advice else ""
-        asked = [*conditions(part)]
-        when = ", ".join(asked if asked and part.blocks == "later" else (part.blocking, *asked))
+        of_any = ["on every device, with newer releases"] if {*part.codes} <= _OF_ANY_DEVICE else []
+        asked = [*of_any, *conditions(part)]
+        when = ", ".join(asked if of_any or (asked and part.blocks == "later") else (part.blocking, *asked))
         yield f"- [ ] **{visible(part.title)}** ({when}){how} ({first_of(places, _MOST_PLACES)})"
