@@ -262,7 +262,7 @@ def test_a_place_says_when_it_is_met_and_is_listed_once(project: Path) -> None:
     done = CliRunner().invoke(main, ["port", str(project), "--style", "portable", "--exit-zero"])
     left = [line for line in done.stdout.partition("## What is left")[2].splitlines() if "many.py" in line]
     assert "(only with --parallel): several cards" in "".join(left)
-    assert [line for line in left if "transformers" in line and "(on every device, with newer releases): import" in line]
+    assert [line for line in left if "transformers" in line and "(on every device, with newer releases)" in line]
     assert sum("mixed precision" in line or "CUDA-only code" in line for line in left) == 1
     assert f"left to do by hand: {done.stdout.count('- [ ]')} actions" in done.stderr
 

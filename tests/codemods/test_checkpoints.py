@@ -253,7 +253,8 @@ LINES
     ("lines", "after"),
     [
         # What modules alone take over, they copy: it is the same for them on every device.
-        ("net.load_state_dict(torch.load(pretrained_path))", "net.load_state_dict(torch.load(pretrained_path, map_location='cpu'))"),
+        ("net.load_state_dict(torch.load(pretrained_path))",
+         "net.load_state_dict(torch.load(pretrained_path, map_location='cpu'))"),
         ("state = torch.load(pretrained_path)\nnet.load_state_dict(state, strict=False)",
          "state = torch.load(pretrained_path, map_location='cpu')\nnet.load_state_dict(state, strict=False)"),
         # The project has saved it, as a rule.

@@ -93,7 +93,7 @@ def _left(actions: Sequence[Action]) -> Iterator[str]:
         ]  # fmt: skip
         advice = re.sub(r"^(?:(?:By hand|instead): )+", "", " ".join(filter(None, clauses))).rstrip(";:. ")
         how = f": {visible(advice)}" if advice else ""
-        of_any = ["on every device, with newer releases"] if {*part.codes} <= _OF_ANY_DEVICE else []
+        of_any = ["on every device, with newer releases"] if _OF_ANY_DEVICE.issuperset(part.codes or ("",)) else []
         asked = [*of_any, *conditions(part)]
         when = ", ".join(asked if of_any or (asked and part.blocks == "later") else (part.blocking, *asked))
         yield f"- [ ] **{visible(part.title)}** ({when}){how} ({first_of(places, _MOST_PLACES)})"
