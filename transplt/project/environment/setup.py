@@ -104,9 +104,7 @@ def _set_up(
         needs.wanted = [other for other in needs.wanted if other.name != distribution_of(each).lower()]
     torch = _torch_for(needs.torch)
     base = _base_for(torch, base or sys.executable)
-    words, modules = sorted(each.words for each in needs.wanted), sorted(needs.modules)
-    text = json.dumps([words, needs.of_torch, torch, sorted(stand_ins), modules, str(installer.folder)])
-    asked = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    asked = _digest(needs, torch, stand_ins, str(installer.folder))
     if (made := _made(place, asked)) is not None:
         return made
     _announce(project, installer, needs, torch, stand_ins, say)
@@ -130,10 +128,7 @@ def _set_up(
         away = ": pip cannot reach its index" if why.offline else ""
         raise UsageError(f"torch {torch} for CPUs cannot be downloaded{away} ({why}); nothing was left behind") from why
     _Packages(installer, place, torch, made, say).install(needs)
-    for site in installer.folder.glob("lib/python*/site-packages"):
-        for name in stand_ins:
-            (site / name).mkdir(exist_ok=True)
-            (site / name / "__init__.py").write_text(STAND_IN.format(name=name), "utf-8")
+    _put_stand_ins(installer, stand_ins)
     _put_torch_npu(made, say)
     record = {
         "project": str(project), "of": migrated_from(project), "environment": str(installer.folder), "asked": asked,
@@ -176,6 +171,12 @@ def _made(place: Path, asked: str) -> SetUp | None:
         )  # fmt: skip
     except (KeyError, TypeError):
         return None
+
+
+def _digest(needs: Needs, torch: str, stand_ins: Sequence[str], folder: str) -> str:
+    words = sorted(each.words for each in needs.wanted)
+    text = json.dumps([words, needs.of_torch, torch, sorted(stand_ins), sorted(needs.modules), folder])
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _torch_for(specifier: str) -> str:
@@ -353,6 +354,13 @@ class _Packages:
             word for name in _WHEELS_ONLY for word in ("--only-binary", name)
         ]
         self.installer.install([*torch, *words], "-c", str(constraints), *wheels, *options)
+
+
+def _put_stand_ins(installer: Installer, names: Sequence[str]) -> None:
+    for site in installer.folder.glob("lib/python*/site-packages"):
+        for name in names:
+            (site / name).mkdir(exist_ok=True)
+            (site / name / "__init__.py").write_text(STAND_IN.format(name=name), "utf-8")
 
 
 def _put_torch_npu(made: SetUp, say: Callable[[str], None]) -> None:
