@@ -553,6 +553,53 @@ def test_a_variable_of_what_is_started_and_stops_stays() -> None:
         assert result.changed is changed
 
 
+PARSER = """\
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--device", choices=["cpu", "cuda"])
+torch.ones(1, device=parser.parse_args().device)
+"""
+
+
+@pytest.mark.parametrize(
+    ("torch", "source", "loaded"),
+    [
+        ("2.4", PARSER, True),
+        ("2.5", PARSER, False),  # torch loads torch_npu by itself
+        ("2.4", PARSER.replace("--device", "--cuda"), False),
+        ("2.4", f"def main():\n{''.join(f'    {line}' for line in PARSER.splitlines(True) if line.strip())}", False),
+    ],
+)
+def test_a_program_that_gets_its_device_as_a_string_loads_the_module(torch: str, source: str, loaded: bool) -> None:
+    settings = Settings(style="portable", helper_file=True, torch_version=torch)
+    project = ProjectFacts.join([index_source(source.encode(), "train.py", settings)])
+    after = migrate_source(source.encode(), "train.py", settings, project).data.decode()
+    line = "import torch\n\nfrom device import DEVICE_TYPE  # noqa: F401\n"
+    assert (line in after) == loaded, after
+    used = used_of_helper(after.encode(), "train.py", settings, project, before=source.encode())
+    assert (used is not None) == loaded
+
+
+@pytest.mark.parametrize(
+    ("beside", "loaded"),
+    [
+        ("import torch\nx = torch.ones(1)\n", True),
+        ("import torch\nx = torch.cuda.is_available()\n", False),
+        ("from device import DEVICE_TYPE\n", False),
+    ],
+)
+def test_what_a_program_imports_may_load_the_module(beside: str, loaded: bool) -> None:
+    files = {"train.py": f"import net\n{PARSER}", "net.py": beside, "device.py": OURS}
+    files = files if "device" in beside else {each: text for each, text in files.items() if text != OURS}
+    settings = Settings(style="portable", helper_file=True, torch_version="2.4")
+    project = ProjectFacts.join([index_source(text.encode(), each, settings) for each, text in files.items()])
+    after = migrate_source(files["train.py"].encode(), "train.py", settings, project).data.decode()
+    assert ("from device import DEVICE_TYPE  # noqa: F401" in after) == loaded, after
+
+
 def test_a_check_uses_the_module_that_is_there_and_writes_none() -> None:
     """`check --fix` writes no second file: without the module the choice stands in the file itself."""
     files = {"pkg/__init__.py": "", "pkg/utils/__init__.py": "", "pkg/utils/cards.py": OURS,

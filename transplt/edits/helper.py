@@ -20,7 +20,9 @@ from transplt.edits.lines import blank_lines_above
 from transplt.edits.work import Work
 from transplt.flow.accelerator_place import NOTEBOOK, is_added_to, module_place
 from transplt.flow.helper_place import NAME, HelperPlace
-from transplt.syntax.nodes import has_main_guard, is_main_guard
+from transplt.flow.import_layout import layout_of, reached_from
+from transplt.rules.versions import loads_itself
+from transplt.syntax.nodes import has_main_guard, is_main_guard, last_name, string_of
 from transplt.syntax.scan import FUNCTIONS, parent
 
 #: The code of an import of the module, and of the file itself; and of what a module that is there lacks.
@@ -152,6 +154,27 @@ def imported_in_place(work: Work) -> str:
         return ""
     given.local = _local(work, given.place)
     return import_line(work, given.place, given.local)
+
+
+def load_at_entry(work: Work) -> None:
+    """A program that gets its device as a string (`--device npu`) loads the module where it begins: with a torch below
+    2.5 nothing else loads torch_npu. A module that it imports and that asks for an accelerator does so as well.
+    """
+    given = work.once(_given)
+    if given.place is None or not given.place.paths or given.taken or loads_itself(work.settings.torch_version):
+        return
+    layout, path = work.project.once(layout_of), work.scan.path
+    others = (each for each in reached_from(layout, path) if each != path)
+    if any(each in layout.ours or work.project.placing[each].asks for each in others):
+        return
+    options = (each for each in work.scan.calls if last_name(each.func) in ("add_argument", "option", "Option"))
+    named = (string_of(argument) for each in options for argument in each.args)
+    if "--device" not in named or not starts_something(work.scan.tree) or lacking_of(work, ["DEVICE_TYPE"]):
+        return
+    local = _first_free(work, ("DEVICE_TYPE", "ACCELERATOR_DEVICE_TYPE"), "DEVICE_TYPE")
+    line = f"{from_line(work, given.place, [('DEVICE_TYPE', local)])}  # noqa: F401"
+    message = f"{line}: the accelerator has to be loaded before a device is named"
+    work.add(Edit(AtTop(local, always=True), CODE, message, line, group="accelerator at the entry"))
 
 
 def lacking_of(work: Work, names: Iterable[str]) -> list[str]:

@@ -10,6 +10,7 @@ from transplt.base.settings import Settings
 from transplt.base.text.source import Source
 from transplt.edits.edit import Kept
 from transplt.edits.fixer import Fixer, fixers_of
+from transplt.edits.helper import load_at_entry
 from transplt.edits.work import Work
 from transplt.engine.adaptor_findings import answer, offer, refuse
 from transplt.engine.npu_ready_code import leave_npu_code
@@ -71,6 +72,7 @@ def plan(
         from transplt.engine import portable
 
         portable.adapt(work)
+        load_at_entry(work)
     if settings.decided is not None:
         _ask(work, settings.decided.plan)
     return work
