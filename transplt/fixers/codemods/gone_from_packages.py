@@ -53,6 +53,10 @@ _METHODS = frozenset(
 )
 
 
+#: The methods of packages that a row says something of, where a class has its own.
+_OVERRIDDEN = frozenset(
+    name.rpartition(".")[2] for row in rows_of_gone() if "overridden" in row for name in row["names"]
+)
 #: What calls are given by its name, among the rows.
 _KEYWORDS = frozenset(row["keyword"] for row in rows_of_gone() if "keyword" in row)
 
@@ -220,7 +224,7 @@ def _takes_no_other(work: Work, called: ast.expr) -> bool:
 def overridden(work: Work, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Finds:
     """Report a method of a package's class that the package calls no more, or calls in another way."""
     owner = class_of_method(node)
-    for base in owner.bases if owner else ():
+    for base in owner.bases if owner and node.name in _OVERRIDDEN else ():
         name = work.names.qualified(base) or ""
         for above in (name, f"{name.partition('.')[0]}.*", *_family(work, base)):
             row = _row(work, f"{above}.{node.name}")
