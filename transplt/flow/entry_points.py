@@ -123,7 +123,7 @@ class _Tree:
     leads: dict[str, set[str]] = field(default_factory=dict)
     failing: dict[str, str] = field(default_factory=dict)  # what cannot be imported where there is no CUDA, and why
     alone: dict[str, set[str]] = field(default_factory=dict)  # by folder: what its scripts import by the bare name
-    taken: dict[str, set[str]] = field(default_factory=dict)  # names that other files import, by path
+    taken: dict[str, set[str]] = field(default_factory=dict)  # names that other files import, by path, `*` for all
     imported: set[str] = field(default_factory=set)  # what some file imports
     whole: set[str] = field(default_factory=set)  # what others than a package, for its own names, import whole
     _leads_to: dict[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)  # by folder and name
@@ -167,16 +167,6 @@ class _Tree:
             around = _packages_above(path) if path in self.imported or not entry.starts else ()
             leads[path] = {*self.at_once[path], *around}
         return _leading_to(found, self.entries, leads)
-
-    def names_taken(self) -> dict[str, frozenset[str]]:
-        """By path: the names that other files import, `*` for all of them."""
-        return {path: frozenset(names) for path, names in self.taken.items()}
-
-    def only_computes_with(self, framework: str, path: str) -> bool:
-        """True for a file that imports, beside files of the project, what this framework and its kin have alone."""
-        entry = self.entries[path]
-        libraries = {name.partition(".")[0] for name in entry.taken if not self._imported(name, path)}
-        return all(root.startswith(framework) or root in _WITHOUT_TORCH for root in libraries)
 
     def _take(self, owners: Mapping[str, str], by: str) -> None:
         """Notes what one file takes from others: `m.f` is one name, `m` alone is all of it."""
@@ -241,50 +231,67 @@ def aside_of(
     user starts; all that these import is reached, a package as a whole. Where no file trains, only names tell. What
     trains in a copy of a library, as mmcv's runner does, counts where nothing else of the project trains.
     """
-    every = {path: entry for path, entry in entries.items() if path.endswith(".py")}
+    tree = _Tree(_with_own_training(entries), path_of)
+    every = tree.entries
     meant = {path for path in every if not named_aside(path)}
     trains = {path for path in meant if every[path].trains}
-    libraries = ((path, of_others(path)) for path in trains)  # which may lie as a copy in a package of the project
-    copied = {path for path, of in libraries if of is not None and f"{posixpath.dirname(of)}/__init__.py" in every}
-    if copied != trains:
-        every.update({path: every[path]._replace(trains=False) for path in copied})
-        trains -= copied
-    tree = _Tree(every, path_of)
     by = {path: f"train through {entry.trainer}, which takes no NPU" for path, entry in every.items() if entry.trainer}
-    plain = Aside(untorched=_untorched(tree), taken=tree.names_taken(), whole=frozenset(tree.whole),
+    taken = {path: frozenset(names) for path, names in tree.taken.items()}
+    plain = Aside(untorched=_untorched(tree), taken=taken, whole=frozenset(tree.whole),
                   failing=tree.failing, trainers=by)  # fmt: skip
     if not trains:
-        called, branched, guarded, others = _late(meant, set(), meant, tree)
-        return replace(plain, called=called, branched=branched, guarded=guarded, others=others)
+        return _late(plain, meant, set(), meant, tree, set(), _for_users(meant, tree))
     foreign = _foreign(trains, tree, started)
     own = {path for path in meant if not _below(path, foreign)}
     leading = {*_leading_to(dict.fromkeys(trains & own, ""), own, tree.leads)}
-    top = {path for path in own if "/" not in path}
-    # One at the top that only defines is dead where nothing imports it.
-    scripts = {path for path in top if every[path].starts or every[path].acts or path in _LOADED_BY_NAME}
-    starts = leading | scripts | {path for path in own if every[path].loads and of_others(path) is None}
     loaded = set(map(path_of, named_in_settings))
-    starts |= own & loaded
+    starts = leading | {path for path in own if path in loaded or _is_a_start(path, every[path])}
     reached = _reached(starts, tree)
-    reached |= _loaded_by_name(reached, meant, own, tree)
+    # what is loaded by name, and what that imports: it lies beside what loads it, or below
+    beside = {posixpath.dirname(path) for path in reached if every[path].loads and "/" in path}
+    by_name = {path for path in meant if _below(path, beside) and (path in own or not every[path].starts)}
+    reached |= _reached(by_name, tree)
     idle, words = _unasked(reached, starts, tree)
     reached -= idle
     python = frozenset(path for path in every if path not in reached)
     loaded &= reached
-    called, branched, guarded, others = _late(reached, starts, meant, tree, leading, loaded)
+    late = _late(plain, reached, starts, meant, tree, leading, loaded)
     inside = _programs_inside(leading, tree, started)
-    others |= {path for path in reached if _below(path, inside)}
-    named = _loaded({path for path in started if path in leading}, tree.leads, every)
+    others = late.others.union(path for path in reached if _below(path, inside))
+    named = _loaded(leading.intersection(started), tree.leads, every)
     unnamed = frozenset(reached - named - _loaded(loaded, tree.leads, every) if named else ())
     tops = {path.partition("/")[0] for path in meant if "/" in path}  # some have nothing that what is started loads
     inside |= tops - {path.partition("/")[0] for path in named} if named else set()
-    folders = _folders(every, python)
     words |= _asked_by(tree.switches, others - _loaded(starts, tree.asked, every), tree)
     return replace(
-        plain, python=python, folders=folders, called=called, branched=branched, guarded=guarded, others=others,
-        unnamed=unnamed, foreign=foreign, inside=inside, trains=True, chosen=_chosen(reached, tree) | words,
-        tabled=_from_tables(tree),
+        late, python=python, folders=_folders(every, python), others=others, unnamed=unnamed, foreign=foreign,
+        inside=inside, trains=True, chosen=_chosen(reached, tree) | words, tabled=_from_tables(tree),
     )  # fmt: skip
+
+
+def _with_own_training(entries: Mapping[str, Entry]) -> dict[str, Entry]:
+    """The Python files; a library that lies as a copy in a package of the project trains where nothing else does."""
+    every = {path: entry for path, entry in entries.items() if path.endswith(".py")}
+    trains = {path for path, entry in every.items() if entry.trains and not named_aside(path)}
+    libraries = ((path, of_others(path)) for path in trains)
+    copied = {path for path, of in libraries if of is not None and f"{posixpath.dirname(of)}/__init__.py" in every}
+    return every if copied == trains else every | {path: every[path]._replace(trains=False) for path in copied}
+
+
+def _for_users(meant: set[str], tree: _Tree) -> set[str]:
+    """The packages that their own files alone import: they begin where a user imports them."""
+    around = {package for path in meant for target in tree.leads[path] for package in _packages_above(target)
+              if not _below(path, (posixpath.dirname(package),))}  # fmt: skip
+    return {path for path in meant - around if path.endswith("/__init__.py")}
+
+
+def _is_a_start(path: str, entry: Entry) -> bool:
+    """True for what loads modules by name, and for a script at the top: one that only defines is dead there where
+    nothing imports it.
+    """
+    if "/" not in path and (entry.starts or entry.acts or path in _LOADED_BY_NAME):
+        return True
+    return bool(entry.loads) and of_others(path) is None
 
 
 def _from_tables(tree: _Tree) -> dict[tuple[str, str], str]:
@@ -318,8 +325,11 @@ def _untorched(tree: _Tree) -> dict[str, str]:
     for path in others:
         loaded = _loaded({path}, tree.leads, entries)
         loaded = {each for each in loaded if entries[each] != Entry()}  # an empty `__init__.py`, mostly
-        if loaded.isdisjoint(used) and all(tree.only_computes_with(entries[path].framework, each) for each in loaded):
-            found.update(dict.fromkeys(loaded, entries[path].framework))
+        framework = entries[path].framework
+        libraries = (name.partition(".")[0] for each in loaded for name in entries[each].taken
+                     if not tree._imported(name, each))  # fmt: skip
+        if loaded.isdisjoint(used) and all(root.startswith(framework) or root in _WITHOUT_TORCH for root in libraries):
+            found.update(dict.fromkeys(loaded, framework))
     return found
 
 
@@ -406,59 +416,50 @@ def _asked_by(choices: Mapping[str, str], held: frozenset[str] | set[str], tree:
     return {path: words for words, paths in loaded for path in held & paths}
 
 
-def _loaded_by_name(reached: set[str], meant: set[str], own: set[str], tree: _Tree) -> set[str]:
-    """What is loaded by name, and what that imports: it lies beside what loads it, or below."""
-    beside = {posixpath.dirname(path) for path in reached if tree.entries[path].loads and "/" in path}
-    named = {path for path in meant if _below(path, beside)}
-    return _reached(named - {path for path in meant - own if tree.entries[path].starts}, tree) if beside else set()
-
-
 def _below(path: str, folders: Iterable[str]) -> bool:
     return any(path.startswith(f"{folder}/") for folder in folders)
 
 
 def _late(
-    reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree,
-    leading: frozenset[str] | set[str] = frozenset(), chosen: Collection[str] = (),
-) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
-    """What of the reached files functions alone load, and branches; what nothing imports may begin, or be loaded by a
-    name that is worked out: not a module that only leads to training, or loads others. The third are those that an NPU
-    never loads: they fail behind a guard, or lie behind such; the fourth those that no script loads which trains.
+    plain: Aside, reached: set[str], starts: Collection[str], meant: Iterable[str], tree: _Tree,
+    leading: set[str], chosen: set[str],
+) -> Aside:
+    """With what of the reached files functions alone load, and branches; what nothing imports may begin, or be loaded
+    by a name that is worked out: not a module that only leads to training, or loads others. Then those that an NPU
+    never loads: they fail behind a guard, or lie behind such; and those that no script loads which trains.
     """
     imported = {target for path in meant for target in tree.leads[path]}
     imported |= {package for path in imported for package in _packages_above(path)}
     begun = {path for path in starts if "/" not in path or tree.entries[path].starts or tree.entries[path].trains}
     begun, leading = begun.union(chosen), leading and leading.union(chosen)
     begin = {path for path in reached if path in begun or path not in imported if not named_aside(path)}
-    if not leading:  # a package that its own files alone import begins where a user imports it
-        around = {package for path in meant for target in tree.leads[path] for package in _packages_above(target)
-                  if not _below(path, (posixpath.dirname(package),))}  # fmt: skip
-        begin |= {path for path in reached - around if path.endswith("/__init__.py") and not named_aside(path)}
-    after = {path for path in begin - imported if _is_after(path, tree.entries[path], leading)} if leading else set()
-    if not any(path in leading for path in begin - after):
-        after = set()
-    training = _training(begin - after, begun.union(leading), tree) if after else begin
+    training, after = _training(begin, imported, begun, leading, tree)
     at_once, called, every = (_loaded(training, each, tree.entries) for each in (tree.at_once, tree.called, tree.leads))
-    others = reached & _loaded(after, tree.leads, tree.entries) - every if after else set()
-    if tree.asked != tree.leads:
-        others |= (reached & _loaded(begin, tree.leads, tree.entries)) - _loaded(begin, tree.asked, tree.entries)
-    held = reached - others
-    late = frozenset(held & called - at_once), frozenset(held - called - at_once)
-    if not tree.failing or tree.needed == tree.leads:  # or no import is guarded
-        return *late, frozenset(), frozenset(others)
-    begin -= imported & tree.failing.keys()
-    begin |= {path for path in reached & tree.failing.keys() if tree.entries[path].starts and not named_aside(path)}
-    ways = {path: tree.needed[path] | (leads - tree.failing.keys()) for path, leads in tree.leads.items()}
-    return *late, frozenset(reached - _loaded(begin, ways, tree.entries)), frozenset(others)
+    others = reached & _loaded(after, tree.leads, tree.entries) - every
+    others |= (reached & _loaded(begin, tree.leads, tree.entries)) - _loaded(begin, tree.asked, tree.entries)
+    held, guarded = reached - others, set[str]()
+    if tree.failing and tree.needed != tree.leads:  # and some import is guarded
+        begin -= imported & tree.failing.keys()
+        begin |= {path for path in reached & tree.failing.keys() if tree.entries[path].starts and not named_aside(path)}
+        ways = {path: tree.needed[path] | (leads - tree.failing.keys()) for path, leads in tree.leads.items()}
+        guarded = reached - _loaded(begin, ways, tree.entries)
+    return replace(plain, called=frozenset(held & called - at_once), branched=frozenset(held - called - at_once),
+                   guarded=frozenset(guarded), others=frozenset(others))  # fmt: skip
 
 
-def _training(begin: Collection[str], started: Collection[str], tree: _Tree) -> set[str]:
-    """What begins a training of what may: not what lies beside a module that loads by name, where other scripts alone
-    load that one.
+def _training(
+    begin: set[str], imported: set[str], begun: set[str], leading: set[str], tree: _Tree
+) -> tuple[set[str], set[str]]:
+    """What begins a training of what may, and what comes after it: neither is what lies beside a module that loads by
+    name, where other scripts alone load that one.
     """
-    sure = {path for path in begin if path in started}
+    after = {path for path in begin - imported if _is_after(path, tree.entries[path], leading)} if leading else set()
+    before = begin - after
+    if not after or before.isdisjoint(leading):
+        return begin, set()
+    sure = before & (begun | leading)
     folders = {posixpath.dirname(path) for path in _loaded(sure, tree.leads, tree.entries) if tree.entries[path].loads}
-    return sure | {path for path in begin if _below(path, folders)}
+    return sure | {path for path in before if _below(path, folders)}, after
 
 
 def named_after(path: str) -> bool:
