@@ -95,11 +95,8 @@ def reached_by_argument(slots: Slots, call: ast.Call, value: ast.AST, keyword: s
 
 def _one_or_no_context(slots: Slots, func: ast.expr) -> str:
     """What a name stands for that is one context manager or none: `scope = autocast if amp else nullcontext`."""
-    if not isinstance(func, ast.Name):
-        return ""
-    found = slots.names.lookup(func.id, slots.scan.scope_of(func))
     values: list[ast.expr] = []
-    for binding in found[1] if found is not None else ():
+    for binding in slots.names.bindings_of(func):
         value = assigned_value(binding.node) if binding.kind == "assign" else None
         if value is None:
             return ""

@@ -49,12 +49,11 @@ def taker_of(slots: Slots, node: ast.expr) -> Taker | None:
     if found is not None or isinstance(above, (ast.Call, ast.keyword)):
         return found
     variable = _variable(value)
-    bound = slots.names.lookup(variable.id, slots.scan.scope_of(variable)) if variable is not None else None
-    if bound is None:
+    if not (bindings := slots.names.bindings_of(variable)):
         return None
-    key = id(bound[1])
+    key = id(bindings)
     if key not in slots.takers:
-        slots.takers[key] = _taker_of_variable(slots, bound[1])
+        slots.takers[key] = _taker_of_variable(slots, bindings)
     return slots.takers[key]
 
 

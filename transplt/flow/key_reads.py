@@ -193,8 +193,7 @@ class _Reading:
         if isinstance(node, ast.Name):
             root = node.id
             followed = depth < 3 and root not in SELF
-            bound = self.slots.names.lookup(root, self.slots.scan.scope_of(node)) if followed else None
-            bindings = bound[1] if bound is not None else []
+            bindings = self.slots.names.bindings_of(node) if followed else []
             once = len(bindings) == 1 and bindings[0].kind == "assign"
             above = assigned_value(bindings[0].node) if once else None
             if above is not None and _step(above) is not None:
@@ -212,10 +211,7 @@ class _Reading:
         """True for what is read from the result of a call that makes configurations, or is annotated as one."""
         while (step := _step(node)) is not None:
             node = step[0]
-        if not isinstance(node, ast.Name):
-            return False
-        found = self.slots.names.lookup(node.id, self.slots.scan.scope_of(node))
-        for binding in found[1] if found is not None else ():
+        for binding in self.slots.names.bindings_of(node):
             if binding.kind == "assign" and isinstance(value := assigned_value(binding.node), ast.Call):
                 if _MAKES.search(last_name(value.func)):
                     return True

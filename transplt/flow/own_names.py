@@ -10,7 +10,7 @@ from transplt.flow.libraries import LIBRARIES
 from transplt.rules.since import classes_told_of
 from transplt.syntax.names import SELF, Names, assigned_value
 from transplt.syntax.scan import Scan
-from transplt.syntax.scopes import Scope
+from transplt.syntax.scopes import Binding, Scope
 
 
 @dataclass(slots=True, eq=False)
@@ -147,15 +147,10 @@ class OwnNames:
 
     def class_named(self, node: ast.Name) -> str | None:
         """Full name of the class that a name is bound to, or of whose call its only value is; None when unknown."""
-        found = self.names.lookup(node.id, self.scan.scope_of(node))
-        if found is None or len(found[1]) != 1:
-            return None
-        binding = found[1][0]
-        if binding.kind == "class":
-            return self.definition(node)
-        if binding.kind == "assign":
-            value = assigned_value(binding.node)
-            if isinstance(value, ast.Call):
+        match self.names.bindings_of(node):
+            case [Binding(kind="class")]:
+                return self.definition(node)
+            case [Binding(kind="assign", node=store)] if isinstance(value := assigned_value(store), ast.Call):
                 # Not by way of other instances: `x = x.y()` would lead back here.
                 full = self.definition(value.func, of_instances=False)
                 if full is not None and full.rpartition(".")[2].lstrip("_")[:1].isupper():

@@ -119,6 +119,11 @@ class Names:
             here = here.parent
         return None
 
+    def bindings_of(self, node: ast.AST | None) -> list[Binding]:
+        """What binds a name where it stands; nothing where the file does not, and for all that is no name."""
+        found = self.lookup(node.id, self.scan.scope_of(node)) if isinstance(node, ast.Name) else None
+        return found[1] if found is not None else []
+
     def uses(self, target: ast.Name) -> list[ast.Name]:
         """Where the variable of a name stands in the file: the names that its own scope binds, `target` among them."""
         return self.uses_in(self.scan.scope_of(target), target.id)
@@ -156,8 +161,7 @@ class Names:
 
     def import_of(self, name: ast.Name) -> Binding | None:
         """The import that gives a name its value; the main one when an except clause holds a double."""
-        found = self.lookup(name.id, self.scan.scope_of(name))
-        return next((binding for binding in found[1] if binding.kind == "import"), None) if found is not None else None
+        return next((binding for binding in self.bindings_of(name) if binding.kind == "import"), None)
 
     def _resolve(self, name: str, scope: Scope) -> str | None:
         found = self.lookup(name, scope)

@@ -145,8 +145,7 @@ def _is_for_npus(strategy: ast.expr) -> bool:
 
 def _may_be(work: Work, value: ast.expr) -> Iterator[ast.expr]:
     """What an expression is, arms of conditional expressions and what variables of the file were given apart."""
-    found = work.names.lookup(value.id, work.scan.scope_of(value)) if isinstance(value, ast.Name) else None
-    given = [assigned_value(binding.node) for binding in found[1] if binding.kind == "assign"] if found else []
+    given = [assigned_value(binding.node) for binding in work.names.bindings_of(value) if binding.kind == "assign"]
     stack = [each for each in given if each is not None] or [value]
     while stack:
         each = stack.pop()

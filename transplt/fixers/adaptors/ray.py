@@ -156,14 +156,11 @@ def _as_npu(writer: AdaptorWriter, key: ast.expr) -> None:
 
 def _displays(work: Work, value: ast.expr) -> Iterator[ast.Dict]:
     """The dicts that are written in an expression, or in all that the variable that it is was given."""
-    values: list[ast.expr] = [value]
-    if isinstance(value, ast.Name) and (found := work.names.lookup(value.id, work.scan.scope_of(value))) is not None:
-        given = [assigned_value(binding.node) if binding.kind == "assign" else None for binding in found[1]]
-        values = [each for each in given if each is not None]
-        if len(values) < len(given):
-            values = []
-    for each in values:
-        yield from inner_nodes(each, ast.Dict)
+    bindings = work.names.bindings_of(value)
+    given = [assigned_value(binding.node) if binding.kind == "assign" else None for binding in bindings]
+    if None not in given:
+        for each in filter(None, given or [value]):
+            yield from inner_nodes(each, ast.Dict)
 
 
 def _ids(writer: AdaptorWriter, call: ast.Call) -> None:

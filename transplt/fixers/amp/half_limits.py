@@ -100,8 +100,8 @@ def _fit(writer: Writer) -> None:
 def _literal(work: Work, node: ast.expr | None) -> tuple[ast.expr | None, bool]:
     """The number of `-1e9`, of `float(-1e9)` and of a variable with one value, and whether it is a float."""
     if isinstance(node, ast.Name):
-        found = work.names.lookup(node.id, work.scan.scope_of(node))
-        stored = parent(found[1][0].node) if found is not None and len(found[1]) == 1 else None
+        bindings = work.names.bindings_of(node)
+        stored = parent(bindings[0].node) if len(bindings) == 1 else None
         node = stored.value if isinstance(stored, (ast.Assign, ast.AnnAssign)) else None
     match node:
         case ast.Call(func=func, args=[number]) if last_name(func) == "float":

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from transplt.edits.helper_import import top_of
 from transplt.program.imports import imports_of
 from transplt.program.loops import lifted, loops_around
 from transplt.program.optimizers import is_optimizer_object
@@ -289,8 +290,4 @@ def _in_module(file: File, function: Function | None) -> Home | str:
     """Above the function at module level that trains: the smallest place that outlives all its calls."""
     if function is None:
         return "the place where the optimizer is created was not found"
-    above: ast.AST = function
-    while not isinstance(parent(above), ast.Module):
-        above = parent(above)
-    assert isinstance(above, ast.stmt)
-    return Home("module", above=above)
+    return Home("module", above=top_of(function))

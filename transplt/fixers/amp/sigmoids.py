@@ -165,8 +165,7 @@ class _Trace:
 
 def _last_value(file: File, name: ast.Name) -> ast.expr | None:
     """What a local name was given right above, in a statement that has run whenever the name is read."""
-    found = file.names.lookup(name.id, file.scan.scope_of(name))
-    stores = [binding.node for binding in found[1] if isinstance(binding.node, ast.Name)] if found is not None else []
+    stores = [binding.node for binding in file.names.bindings_of(name) if isinstance(binding.node, ast.Name)]
     above = [node for node in stores if begins(statement(node)) < begins(statement(name))]
     last = statement(max(above, key=begins)) if above else None
     match last:

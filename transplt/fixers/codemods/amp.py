@@ -103,8 +103,7 @@ def _brought_by_two(work: Work, func: ast.expr) -> bool:
     """True for a name that is imported from torch.amp and from torch.cuda.amp (torch.npu.amp), whose scaler takes no
     device: its first argument is the scale.
     """
-    found = work.names.lookup(func.id, work.scan.scope_of(func)) if isinstance(func, ast.Name) else None
-    targets = {binding.target for binding in (found[1] if found else ())}
+    targets = {binding.target for binding in work.names.bindings_of(func)}
     return not targets.isdisjoint(SCALERS) and not targets.isdisjoint(CUDA_SCALERS | NPU_SCALERS)
 
 

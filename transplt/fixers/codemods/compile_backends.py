@@ -153,9 +153,8 @@ def _may_be_inductor(work: Work, backend: ast.expr | None, steps: int) -> bool:
             return any(_may_be_inductor(work, each, steps - 1) for each in (one, other))
         case ast.BoolOp(values=values) if steps:
             return any(_may_be_inductor(work, each, steps - 1) for each in values)
-        case ast.Name(id=name) if steps:
-            found = work.names.lookup(name, work.scan.scope_of(backend))
-            bound = found[1] if found is not None else []
+        case ast.Name() if steps:
+            bound = work.names.bindings_of(backend)
             given = [assigned_value(each.node) for each in bound if each.kind == "assign"]
             return any(each.kind == "param" for each in bound) or any(
                 value is not None and _may_be_inductor(work, value, steps - 1) for value in given

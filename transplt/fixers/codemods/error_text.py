@@ -93,11 +93,8 @@ def _word_in_error(work: Work, node: ast.Constant) -> bool:
                 found = inner
             case ast.Name(id="error" | "err" | "exc" | "exception"):
                 return True
-            case ast.Name(id=name):
-                known = work.names.lookup(name, work.scan.scope_of(found))
-                return known is not None and any(isinstance(each.node, ast.ExceptHandler) for each in known[1])
             case _:
-                return False
+                return any(isinstance(each.node, ast.ExceptHandler) for each in work.names.bindings_of(found))
 
 
 def _word_of_memory(work: Work, node: ast.Constant) -> bool:

@@ -104,10 +104,9 @@ def _declared_name(work: Work, call: ast.Call) -> str:
     last = last_name(call.func)
     is_builder = work.names.qualified(call.func) in BUILDERS
     builds = last in _EXTENSIONS or (is_builder and builds_for_cuda(call, work.source.utf8))
-    if not builds and isinstance(call.func, ast.Name):
-        found = work.names.lookup(call.func.id, work.scan.scope_of(call))
-        bindings = found[1] if found is not None else []
-        builds = any(last_name(value) in _EXTENSIONS for each in bindings if (value := assigned_value(each.node)))
+    if not builds:
+        given = (assigned_value(each.node) for each in work.names.bindings_of(call.func))
+        builds = any(last_name(value) in _EXTENSIONS for value in given if value)
     if not builds and (
         "sources" not in keywords
         or not ("extra_cuda_cflags" in keywords or work.scan.path.rpartition("/")[2] == "setup.py")

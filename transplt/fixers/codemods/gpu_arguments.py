@@ -191,8 +191,7 @@ def _brings(work: Work, star: ast.expr, argument: str) -> bool:
 def _may_be(work: Work, value: ast.expr) -> Iterator[ast.expr]:
     """An expression, what a variable of the file was given that it reads, and the arms of conditional expressions."""
     yield value
-    found = work.names.lookup(value.id, work.scan.scope_of(value)) if isinstance(value, ast.Name) else None
-    values = [assigned_value(binding.node) for binding in found[1] if binding.kind == "assign"] if found else []
+    values = [assigned_value(binding.node) for binding in work.names.bindings_of(value) if binding.kind == "assign"]
     stack = [value, *(each for each in values if each is not None)]
     while stack:
         match stack.pop():

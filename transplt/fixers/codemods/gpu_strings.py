@@ -44,11 +44,9 @@ def _uses(work: Work, node: ast.expr) -> list[ast.expr]:
     """Where a string goes: the string itself, or all reads of the one variable that holds it."""
     match parent(node):
         case ast.Assign(targets=[ast.Name() as target], value=value) if value is node:
-            held = work.names.lookup(target.id, work.scan.scope_of(target))
-            if held is None or len(held[1]) != 1:
-                return []
+            held = work.names.bindings_of(target)
             reads = [use for use in work.scan.names.get(target.id, ()) if isinstance(use.ctx, ast.Load)]
-            return [use for use in reads if work.names.lookup(use.id, work.scan.scope_of(use)) == held]
+            return [use for use in reads if len(held) == 1 and work.names.bindings_of(use) is held]
         case ast.Assign(value=value) if value is node:
             return []
     return [node]

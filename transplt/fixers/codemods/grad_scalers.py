@@ -112,8 +112,7 @@ def _all_follow(work: Work, uses: list[tuple[ast.expr, str]]) -> bool:
         if not (is_type(node) if call is None else keyword_of(call, "device") is None):
             return False
         if isinstance(node, ast.Name):
-            found = work.names.lookup(node.id, work.scan.scope_of(node))
-            if found is None or imported.isdisjoint(found[1]):
+            if imported.isdisjoint(work.names.bindings_of(node)):
                 return False  # an assignment, a star or another file of the project brings it
         elif not _spelled(work, node) or (call is not None and id(node) in work.taken):
             return False

@@ -144,11 +144,11 @@ def _foreign_receiver(work: Work, node: ast.expr) -> str:
         node = node.func if isinstance(node, ast.Call) else node.value
     if not isinstance(node, ast.Name):
         return ""
-    found = work.names.lookup(node.id, work.scan.scope_of(node))
-    if found is None:
+    bindings = work.names.bindings_of(node)
+    if not bindings:
         return node.id if node.id in FOREIGN else ""
     makers: set[str] = set()
-    for binding in found[1]:
+    for binding in bindings:
         if binding.kind == "import":
             makers.add(binding.target.split(".")[0])
         elif binding.kind == "assign":

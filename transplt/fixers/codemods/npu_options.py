@@ -62,17 +62,15 @@ def _items(work: Work, given: ast.expr | None) -> Iterator[tuple[ast.expr, ast.e
     """Keys and values of a dict that is written out: in the call, or in a variable that only one statement sets."""
     if isinstance(given, ast.Dict):
         yield from ((key, value) for key, value in zip(given.keys, given.values, strict=True) if key is not None)
-    if not isinstance(given, ast.Name):
+    bindings = work.names.bindings_of(given)
+    if not isinstance(given, ast.Name) or len(bindings) != 1:
         return
-    found = work.names.lookup(given.id, work.scan.scope_of(given))
-    if found is None or len(found[1]) != 1:
-        return
-    match parent(found[1][0].node):
+    match parent(bindings[0].node):
         case ast.Assign(value=ast.Dict() as display) | ast.AnnAssign(value=ast.Dict() as display):
             yield from _items(work, display)
     for name in by_place(work.scan.names.get(given.id, ())):
         entry = parent(name)
         match parent(entry):
             case ast.Assign(targets=targets, value=value) if isinstance(entry, ast.Subscript) and entry in targets:
-                if work.names.lookup(name.id, work.scan.scope_of(name)) == found:
+                if work.names.bindings_of(name) is bindings:
                     yield entry.slice, value

@@ -90,8 +90,6 @@ def _scalars(work: Work) -> _Scalars:
 
 def _walks(work: Work, scalars: _Scalars, node: ast.expr) -> bool:
     """True for the name that a loop or a comprehension gives to each of such a list."""
-    if not isinstance(node, ast.Name):
-        return False
-    found = work.names.lookup(node.id, work.scan.scope_of(node))
-    above = parent(found[1][0].node) if found is not None and len(found[1]) == 1 else None
+    bindings = work.names.bindings_of(node)
+    above = parent(bindings[0].node) if len(bindings) == 1 else None
     return isinstance(above, (ast.comprehension, ast.For)) and scalars.are(work.file, above.iter)

@@ -39,10 +39,9 @@ def own_definition(work: Work, func: ast.expr) -> str:
 
 def binding_that_stays(work: Work, func: ast.expr) -> str:
     """What binds a bare callee in this file and would not follow a new name; empty where nothing does."""
-    if not isinstance(func, ast.Name):
+    if not isinstance(func, ast.Name) or work.names.import_of(func) in work.renamed:
         return ""
-    found = work.names.lookup(func.id, work.scan.scope_of(func))
-    return "" if found is None or work.names.import_of(func) in work.renamed else _bound(found[1][0])
+    return next(map(_bound, work.names.bindings_of(func)), "")
 
 
 def left(work: Work, func: ast.expr, name: str, why: str, rule: Rule | None = None) -> Note:

@@ -177,8 +177,7 @@ def _taker(work: Work, bound: set[str]) -> str | None:
                 case ast.Return() | ast.Yield():
                     return "the caller"
                 case ast.Call(func=func) if node is not func:
-                    here = work.names.lookup(func.id, work.scan.scope_of(func)) if isinstance(func, ast.Name) else None
-                    if here is None or any(binding.kind != "def" for binding in here[1]):
+                    if {binding.kind for binding in work.names.bindings_of(func)} != {"def"}:
                         return work.source.slice(*work.source.extent(func))
     return None
 

@@ -98,8 +98,7 @@ def is_double(work: Work, dtype: ast.expr) -> bool:
     if work.names.qualified(dtype) in _DOUBLE:
         return True
     if isinstance(dtype, ast.Name):
-        found = work.names.lookup(dtype.id, work.scan.scope_of(dtype))
-        bindings = found[1] if found is not None else []
+        bindings = work.names.bindings_of(dtype)
         for binding in bindings:
             if binding.kind == "param" and (default := default_of(binding.node)) is not None:
                 return work.names.qualified(default) in _DOUBLE

@@ -114,13 +114,10 @@ def _handle(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
 def _is_made_by_torch(work: Work, node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         return work.names.qualified(node.func) in _MAKERS
-    if not isinstance(node, ast.Name):
-        return False
-    found = work.names.lookup(node.id, work.scan.scope_of(node))
-    if found is None or any(binding.kind != "assign" for binding in found[1]):
-        return False
-    values = [assigned_value(binding.node) for binding in found[1]]
-    return all(isinstance(value, ast.Call) and work.names.qualified(value.func) in _MAKERS for value in values)
+    bindings = work.names.bindings_of(node)
+    values = [assigned_value(binding.node) if binding.kind == "assign" else None for binding in bindings]
+    made = (isinstance(value, ast.Call) and work.names.qualified(value.func) in _MAKERS for value in values)
+    return bool(values) and all(made)
 
 
 def _private(work: Work, node: ast.Attribute | ast.alias, name: str) -> Finds:

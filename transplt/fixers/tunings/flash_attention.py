@@ -76,9 +76,8 @@ def _handed_on(work: Work) -> list[tuple[ast.expr, str]]:
     nodes: list[ast.expr] = [node for every in work.scan.names.values() for node in every]
     nodes += [node for name in _FUNCTIONS for node in work.scan.attributes.get(name, ())]
     called = set()  # by another name that the file gives them, which is followed: these calls are looked at
-    for func in (call.func for call in work.scan.calls if isinstance(call.func, ast.Name)):
-        bindings = work.names.lookup(func.id, work.scan.scope_of(func))
-        if bindings is not None and any(binding.kind == "assign" for binding in bindings[1]):
+    for func in (call.func for call in work.scan.calls):
+        if any(binding.kind == "assign" for binding in work.names.bindings_of(func)):
             called.add(work.names.qualified(func))
     found = []
     for node in by_place(nodes):

@@ -83,12 +83,8 @@ def _is_rotate_half(work: Work, func: ast.expr) -> bool:
     full = work.names.qualified(func)
     if full is not None:
         return full.startswith("transformers.models.llama.") and full.endswith(".rotate_half")
-    if not isinstance(func, ast.Name):
-        return False
-    found = work.names.lookup(func.id, work.scan.scope_of(func))
-    if found is None or len(found[1]) != 1 or found[1][0].kind != "def":
-        return False
-    node = found[1][0].node
+    bindings = work.names.bindings_of(func)
+    node = bindings[0].node if len(bindings) == 1 and bindings[0].kind == "def" else None
     return isinstance(node, FUNCTIONS) and _turns_halves(work, node)
 
 

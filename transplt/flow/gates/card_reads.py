@@ -45,8 +45,8 @@ def needed_by_read(slots: Slots, node: ast.Attribute) -> Iterator[Needs]:
 
 def _are_properties(slots: Slots, node: ast.expr) -> bool:
     if isinstance(node, ast.Name):
-        found = slots.names.lookup(node.id, slots.scan.scope_of(node))
-        value = assigned_value(found[1][0].node) if found is not None and len(found[1]) == 1 else None
+        bindings = slots.names.bindings_of(node)
+        value = assigned_value(bindings[0].node) if len(bindings) == 1 else None
         if value is None:
             return False
         node = value

@@ -146,12 +146,10 @@ def _is_import_or_option(slots: Slots, node: ast.expr) -> bool:
     """A name that an import which may fail has bound, or one that is None until somebody sets it."""
     if not isinstance(node, ast.Name):
         return _is_setting(slots, node)
-    found = slots.names.lookup(node.id, slots.scan.scope_of(node))
-    if found is None:
-        return False
-    return _is_setting(slots, node) or any(
+    bindings = slots.names.bindings_of(node)
+    return bool(bindings and _is_setting(slots, node)) or any(
         binding.kind == "import" or any(isinstance(above, ast.Try) for above in chain(binding.node))
-        for binding in found[1]
+        for binding in bindings
     )
 
 

@@ -338,10 +338,9 @@ class CudaCode:
     def _imported_among_others(self, func: ast.expr) -> Iterator[code.Reference]:
         """The full names of what hangs on a name that an import binds, and other statements too: a build, a double."""
         root = root_name(func)
-        found = self.slots.names.lookup(root.id, self.slots.scan.scope_of(root)) if root is not None else None
-        if root is None or found is None or root is func:
+        if root is None or root is func:
             return
-        imports = [binding for binding in found[1] if binding.kind == "import"]
+        imports = [binding for binding in self.slots.names.bindings_of(root) if binding.kind == "import"]
         rest = ast.unparse(func)[len(root.id) :] if imports else ""
         yield from (code.Definition(f"{binding.target}{rest}") for binding in imports)
 
@@ -375,19 +374,16 @@ class CudaCode:
     def _own(self, node: ast.expr) -> str | None:
         """Full name of the function or class of the project that an expression names; that of a local function too."""
         if isinstance(node, ast.Name):
-            found = self.slots.names.lookup(node.id, self.slots.scan.scope_of(node))
-            if found is None:
-                return None
-            for binding in found[1]:
+            bindings = self.slots.names.bindings_of(node)
+            for binding in bindings:
                 if binding.kind in ("def", "class"):
                     return self.slots.own.full_name(self.slots.scan.scopes[binding.node])
-            return next((binding.target for binding in found[1] if binding.kind == "import"), None)
+            return next((binding.target for binding in bindings if binding.kind == "import"), None)
         return self.slots.own.definition(node)
 
     def _is_code(self, node: ast.expr) -> bool:
-        root = root_name(node)
-        found = self.slots.names.lookup(root.id, self.slots.scan.scope_of(root)) if root is not None else None
-        return found is not None and any(binding.kind in ("def", "class", "import") for binding in found[1])
+        bindings = self.slots.names.bindings_of(root_name(node))
+        return any(binding.kind in ("def", "class", "import") for binding in bindings)
 
     def _slot(self, node: ast.expr) -> code.Slot | None:
         """The slot that an expression reads; that of a local variable with its module."""

@@ -239,9 +239,8 @@ def _alike(own: SharedFile, loader: Loader) -> set[Variable]:
     for file, call in made if len(made) == 1 else ():
         if isinstance(call, ast.Call) and file.names.qualified(call.func) in _TENSORS:
             for each in call.args:  # names that get their values in one place
-                bound = file.names.lookup(each.id, file.scan.scope_of(each)) if isinstance(each, ast.Name) else None
                 given = own.program.slot(file, each)
-                if bound is not None and len(bound[1]) == 1 and given is not None:
+                if len(file.names.bindings_of(each)) == 1 and given is not None:
                     found.add(given)
     return found
 

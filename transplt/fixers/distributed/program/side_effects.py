@@ -56,8 +56,7 @@ def _call_acts(models: Models, file: File, call: ast.Call, seen: set[ast.AST]) -
     if name is not None:
         return not name.startswith(_MODULES) or name.startswith(_NOT)
     if isinstance(call.func, ast.Name):
-        found = file.names.lookup(call.func.id, file.scan.scope_of(call.func))
-        return found is not None or call.func.id not in _BUILTINS
+        return bool(file.names.bindings_of(call.func)) or call.func.id not in _BUILTINS
     return last_name(call.func) not in _METHODS
 
 

@@ -99,10 +99,7 @@ class Configs:
 
     def _varies(self, name: ast.Name) -> bool:
         """True for a name that a loop, a comprehension or a caller gives its values."""
-        found = self.work.names.lookup(name.id, self.work.scan.scope_of(name))
-        if found is None:
-            return False
-        return any(each.kind == "param" or _in_a_loop(each.node) for each in found[1])
+        return any(each.kind == "param" or _in_a_loop(each.node) for each in self.work.names.bindings_of(name))
 
     def _the_same(self) -> None:
         """Find the elements of lists that are the same as one before them."""

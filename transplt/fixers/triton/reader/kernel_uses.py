@@ -22,10 +22,10 @@ def every_launch(kernel: Kernel, project: ProjectFacts) -> list[Launch] | str:
     kernels = kernels_in(file)
     called = False
     for name in file.scan.names.get(kernel.name, ()):
-        bound = file.names.lookup(name.id, file.scan.scope_of(name))
-        if not isinstance(name.ctx, ast.Load) or bound is None or all(b.node is not kernel.node for b in bound[1]):
+        bindings = file.names.bindings_of(name)
+        if not isinstance(name.ctx, ast.Load) or all(each.node is not kernel.node for each in bindings):
             continue
-        if len(bound[1]) != 1:
+        if len(bindings) != 1:
             return "there are several functions with its name"
         above = parent(name)
         if isinstance(above, ast.Call) and above.func is name and any(each.holds(above) for each in kernels):

@@ -240,8 +240,7 @@ def _configs(file: File, given: ast.expr | None) -> Iterator[Config]:
         made = function_behind(file, value.func)
         holders = [value if made is None else made]
     elif isinstance(value, ast.Name):  # a list to which more is added
-        found = file.names.lookup(value.id, file.scan.scope_of(value))
-        holders = [statement(binding.node) for binding in (found[1] if found is not None else ())]
+        holders = [statement(binding.node) for binding in file.names.bindings_of(value)]
     for holder in holders:
         for call in inner_nodes(holder, ast.Call):
             if file.names.qualified(call.func) in CONFIG:
@@ -256,8 +255,8 @@ def behind(file: File, node: ast.expr) -> ast.expr:
     seen: set[str] = set()
     while isinstance(node, ast.Name) and node.id not in seen:
         seen.add(node.id)
-        found = file.names.lookup(node.id, file.scan.scope_of(node))
-        value = assigned_value(found[1][0].node) if found is not None and len(found[1]) == 1 else None
+        bindings = file.names.bindings_of(node)
+        value = assigned_value(bindings[0].node) if len(bindings) == 1 else None
         if value is None:
             return node
         node = value
@@ -266,10 +265,8 @@ def behind(file: File, node: ast.expr) -> ast.expr:
 
 def function_behind(file: File, func: ast.expr) -> ast.FunctionDef | None:
     """The function of the file that a name is, where it is but one."""
-    if not isinstance(func, ast.Name):
-        return None
-    found = file.names.lookup(func.id, file.scan.scope_of(func))
-    made = found[1][0].node if found is not None and len(found[1]) == 1 else None
+    bindings = file.names.bindings_of(func)
+    made = bindings[0].node if len(bindings) == 1 else None
     return made if isinstance(made, ast.FunctionDef) else None
 
 

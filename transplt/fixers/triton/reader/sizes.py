@@ -114,12 +114,8 @@ class Unset:
 def _constants(file: File, node: ast.expr) -> Iterator[object]:
     """The constants that an expression outside of kernels may be: those of all that sets a variable."""
     value = behind(file, node)
-    if isinstance(value, ast.Name):
-        found = file.names.lookup(value.id, file.scan.scope_of(value))
-        every = [assigned_value(each.node) for each in (found[1] if found is not None else ())]
-    else:
-        every = [value]
-    for each in every:
+    every = [assigned_value(each.node) for each in file.names.bindings_of(value)]
+    for each in every if isinstance(value, ast.Name) else [value]:
         if isinstance(each, ast.Call) and each.args and operation(file, each.func) == "constexpr":
             each = each.args[0]
         if isinstance(each, ast.Constant):
@@ -195,11 +191,8 @@ def range_of(file: File, node: ast.expr, depth: int = 0) -> Range:
 
 
 def _variable(file: File, node: ast.Name, depth: int) -> Range:
-    found = file.names.lookup(node.id, file.scan.scope_of(node))
-    if found is None:
-        return ANY
     ranges = []
-    for binding in found[1]:
+    for binding in file.names.bindings_of(node):
         stored = binding.node._parent  # type: ignore[attr-defined]
         index: int | None = None
         if isinstance(stored, ast.Tuple):
