@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from transplt.base.finding import Effort, Level
-from transplt.edits.edit import Around, AtTop, Beside, Edit, Extent, Found
+from transplt.edits.edit import Around, AtTop, Beside, Edit, Extent, Finds, Found
+from transplt.edits.fixer import Fixer
 from transplt.edits.helper import helper
 from transplt.edits.lines import own_lines
 from transplt.edits.shared_lines import can_part
@@ -239,3 +241,23 @@ class Writer:
                 return local
         self.imports(f"from {module} import {name}")
         return name
+
+
+_Own = TypeVar("_Own", bound=Writer)
+
+
+def on_file(
+    fixer: Fixer, writer_for: Callable[[Work, Fixer], _Own | None]
+) -> Callable[[Callable[[Work, _Own], None]], Callable[[Work, _Own], None]]:
+    """Register a function that writes once for a file, where there is a writer for the fixer."""
+
+    def register(write: Callable[[Work, _Own], None]) -> Callable[[Work, _Own], None]:
+        @fixer.on(ast.Module)
+        def found(work: Work, tree: ast.Module) -> Finds:
+            if (writer := writer_for(work, fixer)) is not None:
+                write(work, writer)
+                yield from writer.found
+
+        return write
+
+    return register

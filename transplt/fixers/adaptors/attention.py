@@ -8,12 +8,12 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.edits.writer import on_file
 from transplt.fixers.adaptors.package import turn_package
 from transplt.fixers.adaptors.package_probes import turn_probes
-from transplt.fixers.adaptors.writer import value_of, writer_for
+from transplt.fixers.adaptors.writer import AdaptorWriter, value_of, writer_for
 from transplt.rules.taken_over import Package, packages
 from transplt.syntax.modules import import_base
 from transplt.syntax.nodes import of_kind
@@ -28,12 +28,9 @@ _OPEN = "the number of values taken from unpad_input is unclear here: from flash
 _HELP = "unpack all values: `x, indices, cu_seqlens, longest, *_ = unpad_input(...)`"
 
 
-@fixer.on(ast.Module)
-def attention_of_flash_attn(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def attention_of_flash_attn(work: Work, writer: AdaptorWriter) -> None:
     """Take from the helper what a file takes from flash-attn."""
-    writer = writer_for(work, fixer)
-    if writer is None:
-        return
     package, left = unpadding(work, packages()["flash_attn"])
     package = package.without(_both_ages(work, package))
     if value_of(work, fixer) == "package":
@@ -42,7 +39,6 @@ def attention_of_flash_attn(work: Work, tree: ast.Module) -> Finds:
         writer.remark(node, fixer.code, message, help_)
     turned = turn_package(writer, package, fixer.code, ("NPU510",))
     turn_probes(writer, package, fixer.code, turned=turned)
-    yield from writer.found
 
 
 def _both_ages(work: Work, package: Package) -> set[str]:

@@ -5,28 +5,23 @@ Facts: rules/support/card_types.json.
 
 from __future__ import annotations
 
-import ast
 from functools import partial
 
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.edits.writer import on_file
 from transplt.fixers.adaptors.refused import function_of, given_to, refused_places, write_call
-from transplt.fixers.adaptors.writer import writer_for
+from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
 from transplt.program.refused_types import NEEDS
 
 fixer = Fixer(__name__, code="NPU875", rank=-80, theme="adapt:float64", needs=NEEDS)
 
 
-@fixer.on(ast.Module)
-def float64_on_the_cpu(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def float64_on_the_cpu(work: Work, writer: AdaptorWriter) -> None:
     """Let operators that refuse float64 run on the CPU."""
-    writer = writer_for(work, fixer)
-    if writer is None:
-        return
     for each in refused_places(work):
         node, function = each.node, function_of(work, each.node)
         if function and each.dtypes == {"float64"} and each.operator.partition(".")[0] != "polar":
             message = f"{function} of float64: npu_port.on_cpu"
             write_call(writer, each, fixer.code, "on_cpu", message, partial(given_to, node, function))
-    yield from writer.found

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.fixers.adaptors.writer import writer_for
+from transplt.edits.writer import on_file
+from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
 
 fixer = Fixer(__name__, code="NPU879", rank=-100, theme="adapt:frameworks", needs=(b"adamw_apex_fused",))
 
@@ -19,18 +19,16 @@ _ANSWERS = ("NPU144",)
 _SAME = {"adamw_apex_fused": "adamw_torch"}
 
 
-@fixer.on(ast.Module)
-def options_of_trainers(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def options_of_trainers(work: Work, writer: AdaptorWriter) -> None:
     """Give `optim=` the name of the same optimizer without apex."""
-    writer = writer_for(work, fixer)
     for keyword in (each for call in work.scan.calls for each in call.keywords if each.arg == "optim"):
         value = keyword.value
         new = _SAME.get(value.value) if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
-        if writer is None or new is None or not work.take(value):
+        if new is None or not work.take(value):
             continue
         quote = work.text(value)[-1]
         message = f"optim {work.text(value)} -> {new}"
         writer.rewrite(value, fixer.code, message, f"{quote}{new}{quote}", api="transformers")
         if not writer.keeps(value, fixer.code):
             writer.takes_care(keyword, _ANSWERS)
-    yield from writer.found if writer is not None else ()

@@ -18,6 +18,7 @@ from transplt.edits.trees.displays import without_elements
 from transplt.edits.trees.removals import without_names
 from transplt.edits.unused_imports import drop_unused
 from transplt.edits.work import Work
+from transplt.edits.writer import on_file
 from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
 from transplt.flow.cuda_builds import built_modules
 from transplt.program.compiled_modules import Compiled, compiled_in, given_up
@@ -34,19 +35,15 @@ fixer = Fixer(
 _ANSWERED = ("NPU501", "NPU510", "NPU550", "NPU553", "NPU554", "NPU292", "NPU520", "NPU860")
 
 
-@fixer.on(ast.Module)
-def compiled_functions(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def compiled_functions(work: Work, writer: AdaptorWriter) -> None:
     """Turn the calls of compiled modules that are known as a whole."""
-    writer = writer_for(work, fixer)
-    if writer is None:
-        return
     for held in compiled_in(work.file, work.project):
         rows = [row for row in held.rows() if row is not None]
         if held.can_go(work.project) and not lacking_of(work, [row.helper for row in rows]):
             _turn(writer, held, list(zip((use for use, _ in held.uses), rows, strict=True)))
         elif rows:
             _say_what_is_missing(writer, held)
-    yield from writer.found
 
 
 def _say_what_is_missing(writer: AdaptorWriter, held: Compiled) -> None:

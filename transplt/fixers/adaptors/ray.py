@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.trees.calls import keyword_replaced, one_after_the_other, with_keyword
 from transplt.edits.trees.removals import without_keyword
 from transplt.edits.work import Work
+from transplt.edits.writer import on_file
 from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
 from transplt.rules.communication_backends import own_names_of
 from transplt.rules.since import only_older
@@ -58,15 +58,12 @@ _BY_RESOURCE = ("ray.cluster_resources", "ray.available_resources")
 _GPU_IDS = ("ray.get_gpu_ids", "ray.worker.get_gpu_ids")
 
 
-@fixer.on(ast.Module)
-def resources_of_ray(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def resources_of_ray(work: Work, writer: AdaptorWriter) -> None:
     """Ask for the resource NPU, with the same number, and read the ids of the cards."""
     names = (name for node in work.scan.imports for name in modules_of(node))
     older = only_older(dict(work.settings.pins).get("ray", ""), _FIRST)
     if older or not any(name.partition(".")[0] == "ray" for name in names):
-        return
-    writer = writer_for(work, fixer)
-    if writer is None:
         return
     for call in [*work.calls_by_name(_TASKS), *work.scan.calls_by_last_name(_METHODS)]:
         _task(writer, call)
@@ -84,7 +81,6 @@ def resources_of_ray(work: Work, tree: ast.Module) -> Finds:
                 _as_npu(writer, key)
     if not only_older(dict(work.settings.pins).get("ray", ""), own_names_of("Ray").since):
         _groups(writer)
-    yield from writer.found
 
 
 def _task(writer: AdaptorWriter, call: ast.Call) -> None:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import ast
 from functools import partial
 
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.trees.calls import calling
 from transplt.edits.trees.new_calls import indexed_by_parts
 from transplt.edits.work import Work
+from transplt.edits.writer import on_file
 from transplt.fixers.adaptors.refused import ANSWERED, function_of, given_to, refused_places, write_call
 from transplt.fixers.adaptors.writer import AdaptorWriter, writer_for
 from transplt.program.refused_types import NEEDS, Refused, complex_indices
@@ -27,12 +27,9 @@ _MOVING = frozenset("cat gather index_add index_select masked_select roll tril t
 _PRODUCTS = frozenset("bmm dot mm mv".split())
 
 
-@fixer.on(ast.Module)
-def complex_numbers(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def complex_numbers(work: Work, writer: AdaptorWriter) -> None:
     """Let operators that refuse complex numbers run on their parts."""
-    writer = writer_for(work, fixer)
-    if writer is None:
-        return
     places = refused_places(work)
     for node in complex_indices(work.file, work.project) if b"complex" in work.source.utf8 else ():
         _index(writer, node)
@@ -43,7 +40,6 @@ def complex_numbers(work: Work, tree: ast.Module) -> Finds:
                 write_call(writer, each, fixer.code, "polar", message, calling)
         elif each.complex:
             _parts(writer, each)
-    yield from writer.found
 
 
 def _parts(writer: AdaptorWriter, place: Refused) -> None:

@@ -14,6 +14,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.trees.new_calls import called_through
 from transplt.edits.work import Work
+from transplt.edits.writer import on_file
 from transplt.fixers.adaptors.writer import AdaptorWriter, turn_names, writer_for
 from transplt.rules.default_devices import default_devices
 from transplt.rules.since import only_older
@@ -28,17 +29,15 @@ _LOADER, _MIXUP = "timm_loader_on_npu", "timm_mixup_on_npu"
 _MIXUPS = ("timm.data.Mixup", "timm.data.mixup.Mixup")
 
 
-@fixer.on(ast.Module)
-def scalers_of_timm(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def scalers_of_timm(work: Work, writer: AdaptorWriter) -> None:
     """Take the scaler from the helper."""
     scaler = next(iter(_SCALERS))
     row, calls = default_devices()[scaler], work.calls_by_name(_SCALERS)
-    if calls and all(lacks(call, row.argument, row.position) is False for call in calls):
-        return  # each is told its device: it is the card's as it stands, by a timm that takes one
-    writer = writer_for(work, fixer)
-    if writer is not None and not _takes_a_device(work, scaler):
+    # each may be told its device: it is the card's as it stands, by a timm that takes one
+    told = calls and all(lacks(call, row.argument, row.position) is False for call in calls)
+    if not told and not _takes_a_device(work, scaler):
         turn_names(writer, _SCALERS, fixer.code, _ANSWERS)
-        yield from writer.found
 
 
 @fixer.on(ast.Call, name=_LOADERS)

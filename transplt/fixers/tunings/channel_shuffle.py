@@ -6,11 +6,9 @@ exchanging two dimensions and making the result contiguous is the slow way there
 
 from __future__ import annotations
 
-import ast
-
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.around import scripted
 from transplt.fixers.tuning_writer import switched_off, torch_name, touched, writer_for
 from transplt.program.shuffles import shuffle_ending_at
@@ -19,12 +17,9 @@ from transplt.syntax.nodes import by_place
 fixer = Fixer(__name__, code="NPU769", rank=480, theme="tune:channel-shuffle", needs=(b"view", b"reshape"))
 
 
-@fixer.on(ast.Module)
-def shuffled_channels(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def shuffled_channels(work: Work, writer: Writer) -> None:
     """Rewrite the shuffles whose shapes are seen."""
-    writer = writer_for(work, fixer)
-    if writer is None:
-        return
     for call in by_place(work.scan.calls):
         shuffle = shuffle_ending_at(work.scan, work.names, call)
         if shuffle is None or scripted(work, call) or switched_off(work, call, fixer.code):
@@ -41,4 +36,3 @@ def shuffled_channels(work: Work, tree: ast.Module) -> Finds:
         if writer.change_alone(call, fixer.code, message, text, api="torch.Tensor.index_select"):
             for line in shuffle.gone:
                 writer.remove(line, fixer.code, "a step of the channel shuffle, which is now one operator", only=False)
-    yield from writer.found

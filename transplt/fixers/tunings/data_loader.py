@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.tuning_writer import writer_for
 from transplt.fixers.tunings.copies import copies_of
 from transplt.fixers.tunings.keywords import add_keyword
@@ -38,12 +38,9 @@ PLACES = {"batch_size": 1, "batch_sampler": 4, "num_workers": 5, "collate_fn": 6
 _ASKING = frozenset({"__len__", "__getitem__", "get_labels", "get_class_names", "num_classes"})
 
 
-@fixer.on(ast.Module)
-def arguments_of_loaders(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def arguments_of_loaders(work: Work, writer: Writer) -> None:
     """Look at the loaders of a file."""
-    writer = writer_for(work, fixer)
-    if writer is None:
-        return
     found = reading(work)
     old = work.settings.torch_version in versions_of(f"<={LAST_CUDA_PINNING}")
     for loader in found.loaders_in(work.scan.path):
@@ -57,7 +54,6 @@ def arguments_of_loaders(work: Work, tree: ast.Module) -> Finds:
             writer.remark(call, fixer.code, "persistent_workers is not written for both", _DRAWING)
         elif workers:
             add_keyword(writer, call, fixer.code, _WORKERS, "persistent_workers", workers, api=API)
-    yield from writer.found
 
 
 def argument_of(call: ast.Call, name: str) -> ast.expr | None:

@@ -15,10 +15,9 @@ import ast
 import re
 
 from transplt.base.settings import Settings
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.edits.writer import Writer
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.tuning_writer import writer_for
 from transplt.fixers.tunings.keywords import add_keyword
 from transplt.fixers.tunings.reading import layers_and_all
@@ -63,11 +62,10 @@ _COUNTERS = frozenset(
 _WRITES = re.compile(r"(?<!_)_$")
 
 
-@fixer.on(ast.Module)
-def wrappers(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def wrappers(work: Work, writer: Writer) -> None:
     """Look at the wrappers of a file."""
-    writer = writer_for(work, fixer)
-    if writer is None or not work.calls_by_name(_WRAPPERS):
+    if not work.calls_by_name(_WRAPPERS):
         return
     program = layers_and_all(work)
     here = [file for file in program.files if file.path == work.scan.path]
@@ -75,7 +73,6 @@ def wrappers(work: Work, tree: ast.Module) -> Finds:
     for call in by_place(calls):
         _buffers(writer, program, here[0], call)
         _views(writer, program, call)
-    yield from writer.found
 
 
 def _buffers(writer: Writer, program: Program, file: File, call: ast.Call) -> None:

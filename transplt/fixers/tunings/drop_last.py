@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.tuning_writer import writer_for
 from transplt.fixers.tunings.data_loader import API, PLACES, argument_of, is_constant
 from transplt.fixers.tunings.keywords import add_keyword
@@ -26,12 +26,9 @@ fixer = Fixer(__name__, code="NPU757", rank=330, theme="tune:drop-last", needs=(
 _MESSAGE = "all batches of an epoch have the same shape; an incomplete last batch is skipped"
 
 
-@fixer.on(ast.Module)
-def batches_of_one_shape(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def batches_of_one_shape(work: Work, writer: Writer) -> None:
     """Look at the loaders of a file with which something trains."""
-    writer = writer_for(work, fixer)
-    if writer is None:
-        return
     found = reading(work)
     for loader in found.loaders_in(work.scan.path):
         call = loader.call
@@ -47,7 +44,6 @@ def batches_of_one_shape(work: Work, tree: ast.Module) -> Finds:
             )
             continue
         add_keyword(writer, call, fixer.code, _MESSAGE, "drop_last", "True", api=API)
-    yield from writer.found
 
 
 def _batches(loader: Loader) -> bool:

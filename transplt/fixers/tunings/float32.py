@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.edit import Extent, Finds
+from transplt.edits.edit import Extent
 from transplt.edits.fixer import Fixer
 from transplt.edits.trees import names
 from transplt.edits.trees.expressions import between, receiver
 from transplt.edits.work import Work
-from transplt.edits.writer import Writer
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.tuning_writer import rewrite_unless_gone, rewrites, switched_off, writer_for
 from transplt.fixers.tunings.values import is_closed_over
 from transplt.program.cards import MOVES, is_device
@@ -34,15 +34,13 @@ _READ = names_of(TENSOR, "to_host", "reads", "shape", "same_tensor")
 _COLLECTIVES = frozenset("all_reduce reduce broadcast all_gather gather reduce_scatter".split())
 
 
-@fixer.on(ast.Module)
-def tensors_of_float64(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def tensors_of_float64(work: Work, writer: Writer) -> None:
     """Look at the float64 tensors of a file."""
-    if writer := writer_for(work, fixer):
-        _sums(writer)
-        _meters(writer)
-        if b"from_numpy" in work.source.utf8:
-            _early(writer)
-        yield from writer.found
+    _sums(writer)
+    _meters(writer)
+    if b"from_numpy" in work.source.utf8:
+        _early(writer)
 
 
 def _sums(writer: Writer) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.trees.calls import calling, one_after_the_other
 from transplt.edits.trees.removals import without_arguments
 from transplt.edits.unused_imports import drop_unused
 from transplt.edits.work import Work
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.around import program_around
 from transplt.fixers.fused_optimizers import Made, Optimizers, optimizers_around
 from transplt.fixers.tuning_writer import writer_for
@@ -32,11 +32,10 @@ class Clip:
     dropped: tuple[str, ...]
 
 
-@fixer.on(ast.Module)
-def clippings(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def clippings(work: Work, writer: Writer) -> None:
     """Change the clippings of this file that are over all parameters of one fused optimizer."""
-    writer = writer_for(work, fixer)
-    if writer is None or work.settings.amp == "apex":
+    if work.settings.amp == "apex":
         return  # those of Ascend apex: transplt.fixers.amp.apex.replacements
     program, found = program_around(work), optimizers_around(work)
     if program is None or found is None:
@@ -56,7 +55,6 @@ def clippings(work: Work, tree: ast.Module) -> Finds:
         if writer.change_alone(call, fixer.code, f"{clip.optimizer} clips its packed gradients at once", new):
             done.append(call.func)
     drop_unused(writer, done, fixer.code)
-    yield from writer.found
 
 
 def _clips(program: Program, path: str, found: Optimizers, fused: list[Made]) -> dict[ast.Call, Clip]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.trees.calls import calling, one_after_the_other, with_keyword
 from transplt.edits.trees.removals import without_any_argument, without_arguments
 from transplt.edits.unused_imports import drop_unused
 from transplt.edits.work import Work
-from transplt.edits.writer import Writer
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.fused_optimizers import CLASSES, Optimizers, class_of, optimizers_around
 from transplt.fixers.tuning_writer import writer_for
 from transplt.rules.torch_callables import names_of
@@ -20,11 +19,10 @@ from transplt.syntax.scan import parent
 fixer = Fixer(__name__, code="NPU750", rank=110, theme="tune:fused-optimizer")
 
 
-@fixer.on(ast.Module)
-def optimizers(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def optimizers(work: Work, writer: Writer) -> None:
     """Change the optimizers of this file that can be, and the calls on them."""
-    writer = writer_for(work, fixer)
-    if writer is None or work.settings.amp == "apex":
+    if work.settings.amp == "apex":
         return  # those of Ascend apex: transplt.fixers.amp.apex.replacements
     found = optimizers_around(work)
     if found is None:
@@ -50,7 +48,6 @@ def optimizers(work: Work, tree: ast.Module) -> Finds:
             writer.change(call, fixer.code, message, with_keyword("set_to_none", "False"), beside=True)
     _references(writer, found)
     drop_unused(writer, done, fixer.code)
-    yield from writer.found
 
 
 def _references(writer: Writer, found: Optimizers) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.trees.new_calls import Piece
 from transplt.edits.unused_imports import drop_unused
 from transplt.edits.work import Work
-from transplt.edits.writer import Writer
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.around import scripted
 from transplt.fixers.tuning_writer import switched_off, writer_for
 from transplt.fixers.tunings import attention, flash_attention
@@ -28,19 +27,15 @@ _PARAMETERS = (*_TENSORS, "attn_mask", "dropout_p", "is_causal", "scale", "enabl
 _CONTEXTS = ("torch.nn.attention.sdpa_kernel", "torch.backends.cuda.sdp_kernel")
 
 
-@fixer.on(ast.Module)
-def attention_of_one_operator(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def attention_of_one_operator(work: Work, writer: Writer) -> None:
     """Rewrite the calls whose facts can all be read, and report of the others which is missing."""
-    writer = writer_for(work, fixer)
-    if writer is None:
-        return
     masks = Masks(writer)
     if b"flash_attn" in work.source.utf8 and not work.settings.asks_for("adapt:attention"):
         flash_attention.rewrite_calls(writer, masks)
     if b"scaled_dot_product_attention" in work.source.utf8:
         _native(writer, masks)
     masks.write()
-    yield from writer.found
 
 
 def _native(writer: Writer, masks: Masks) -> None:

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from transplt.base.finding import Effort
-from transplt.edits.edit import Edit, Finds, Found
+from transplt.edits.edit import Edit, Found
 from transplt.edits.fixer import Fixer
 from transplt.edits.unused_imports import drop_unused
 from transplt.edits.work import Work
-from transplt.edits.writer import Writer
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.tuning_writer import torch_name, writer_for
 from transplt.syntax.nodes import by_place
 from transplt.syntax.scan import parent, statement
@@ -32,12 +32,9 @@ _LEVELS = {"highest": False, "high": True, "medium": True}
 _HELP = "the flags of torch.npu take True or False only"
 
 
-@fixer.on(ast.Module)
-def flags(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def flags(work: Work, writer: Writer) -> None:
     """Change what sets the flags; what reads them stays."""
-    writer = writer_for(work, fixer)
-    if writer is None:
-        return
     for store in by_place(work.scan.stores):
         full = work.names.qualified(store) or ""
         assign = parent(store)
@@ -60,7 +57,6 @@ def flags(work: Work, tree: ast.Module) -> Finds:
     for edit in writer.found:
         if isinstance(edit, Edit) and isinstance(edit.where, tuple):
             _forget(work, *edit.where)
-    yield from writer.found
 
 
 def _names(found: Iterable[Found]) -> Iterator[ast.expr]:

@@ -6,12 +6,10 @@ targets (`target.to(torch.int32)`), for torch 1.5 and 1.8; who asks for this tun
 
 from __future__ import annotations
 
-import ast
-
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.trees.names import attribute_named
 from transplt.edits.work import Work
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.tuning_writer import rewrite_unless_gone, writer_for
 from transplt.program.indices import long_lookups
 from transplt.syntax.nodes import by_place
@@ -27,12 +25,9 @@ _LOSSES = frozenset(
 )  # fmt: skip
 
 
-@fixer.on(ast.Module)
-def indices(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def indices(work: Work, writer: Writer) -> None:
     """Look at the casts and the ranges of a file."""
-    writer = writer_for(work, fixer)
-    if writer is None:
-        return
     for node, new, api in long_lookups(work.scan, work.names):
         rewrite_unless_gone(writer, node, fixer.code, _MESSAGE, attribute_named(new), api=api)
     loss = next((call for call in by_place(work.scan.calls) if work.names.qualified(call.func) in _LOSSES), None)
@@ -40,4 +35,3 @@ def indices(work: Work, tree: ast.Module) -> Finds:
         why = "the targets of this loss stay 64-bit: the cast to int32 of the porting guide, for torch 1.5 and 1.8,"
         help_ = "nothing to do; a script that already casts them can stop doing so"
         writer.remark(loss, fixer.code, f"{why} is not needed since torch 2.1", help_)
-    yield from writer.found

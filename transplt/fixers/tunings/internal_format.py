@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.tuning_writer import writer_for
 from transplt.fixers.tunings.entry import write_below_imports
 
@@ -16,10 +14,8 @@ _LINE = "npu.config.allow_internal_format = False"
 _ALREADY = (b"allow_internal_format", b"ALLOW_INTERNAL_FORMAT")
 
 
-@fixer.on(ast.Module)
-def plain_layout(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def plain_layout(work: Work, writer: Writer) -> None:
     """Write the switch unless the program has one."""
-    if writer := writer_for(work, fixer):
-        message = "tensors keep the default layout: no casts to private formats and back"
-        write_below_imports(writer, _LINE, _ALREADY, fixer.code, message)
-        yield from writer.found
+    message = "tensors keep the default layout: no casts to private formats and back"
+    write_below_imports(writer, _LINE, _ALREADY, fixer.code, message)

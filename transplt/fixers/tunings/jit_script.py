@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.tuning_writer import writer_for
 from transplt.syntax.nodes import by_place, call_of
 from transplt.syntax.scan import parent
@@ -19,12 +19,9 @@ _HELP = (
 )
 
 
-@fixer.on(ast.Module)
-def scripts(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def scripts(work: Work, writer: Writer) -> None:
     """Say where code is compiled by TorchScript."""
-    writer = writer_for(work, fixer)
-    if writer is None:
-        return
     named = ("script", "script_method", "script_if_tracing")
     nodes: list[ast.expr] = [node for name in named for node in work.scan.attributes.get(name, ())]
     nodes += [
@@ -37,4 +34,3 @@ def scripts(work: Work, tree: ast.Module) -> Finds:
     found = [node for node in applied if (work.names.qualified(node) or "") in _SCRIPTS]
     for node in by_place(found):
         writer.remark(node, fixer.code, f"{work.names.qualified(node)} has no fuser for the NPU", _HELP)
-    yield from writer.found

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.edits.writer import Writer
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.tuning_writer import value_of, writer_for
 from transplt.fixers.tunings.instruments import MeasuredLoop, above, first_statement, global_lines, lines, only_one
 from transplt.syntax.scan import parent
@@ -17,14 +16,12 @@ fixer = Fixer(__name__, code="NPU782", rank=610, theme="tune:max-steps", on_requ
               value=r"[1-9]\d*", example="100")  # fmt: skip
 
 
-@fixer.on(ast.Module)
-def last_step(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def last_step(work: Work, writer: Writer) -> None:
     """Count the steps and leave each loop that trains at its head."""
-    if b"train_steps >=" not in work.source.utf8 and (writer := writer_for(work, fixer)):
-        place = only_one(writer, fixer.code, "max-steps")
-        if place is not None:
-            _write(writer, place, value_of(work, fixer))
-        yield from writer.found
+    written = b"train_steps >=" in work.source.utf8
+    if not written and (place := only_one(writer, fixer.code, "max-steps")) is not None:
+        _write(writer, place, value_of(work, fixer))
 
 
 def _write(writer: Writer, place: MeasuredLoop, value: str) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.tuning_writer import writer_for
 from transplt.fixers.tunings.copies import changed_on_host, copies_of
 from transplt.fixers.tunings.data_loader import PLACES, argument_of, is_constant, pinned, should_pin
@@ -24,11 +24,10 @@ fixer = Fixer(__name__, code="NPU758", rank=340, theme="tune:non-blocking", need
 _MESSAGE = "the batch is in pinned memory: its copy to the device need not block"
 
 
-@fixer.on(ast.Module)
-def copies_of_batches(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def copies_of_batches(work: Work, writer: Writer) -> None:
     """Look at the loops of a file over loaders that pin memory."""
-    writer = writer_for(work, fixer)
-    if writer is None or not has_loaders(work):
+    if not has_loaders(work):
         return
     found = reading(work)
     pins = work.settings.asks_for("tune:data-loader") and not work.settings.per_file_ignores
@@ -49,7 +48,6 @@ def copies_of_batches(work: Work, tree: ast.Module) -> Finds:
                 copies.append(call)
     for call in by_place(copies):
         add_keyword(writer, call, fixer.code, _MESSAGE, "non_blocking", "True", api="torch.Tensor.to")
-    yield from writer.found
 
 
 def _collated(loader: Loader) -> bool:

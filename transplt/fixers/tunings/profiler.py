@@ -7,12 +7,9 @@ section of the Ascend PyTorch porting guide; torch_npu/profiler/profiler.py and 
 
 from __future__ import annotations
 
-import ast
-
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.edits.writer import Writer
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.tuning_writer import value_of, writer_for
 from transplt.fixers.tunings.instruments import MeasuredLoop, above, global_lines, lines, only_one
 
@@ -25,17 +22,15 @@ FOLDER = "npu_profile"
 _RECORDED = {"shapes": "record_shapes", "memory": "profile_memory", "stacks": "with_stack"}
 
 
-@fixer.on(ast.Module)
-def profiled_steps(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def profiled_steps(work: Work, writer: Writer) -> None:
     """Start the profiler before the first pass over the data, step it with each step, stop it after the last pass."""
-    if b"torch_npu.profiler" not in work.source.utf8 and (writer := writer_for(work, fixer)):
-        place = only_one(writer, fixer.code, "profiler")
-        if place is not None:
-            steps, *options = value_of(work, fixer).split(":")
-            first, last = map(int, steps.split("-"))
-            given = {name: value for name, _, value in (option.partition("=") for option in options)}
-            _write(writer, place, first, last, given)
-        yield from writer.found
+    written = b"torch_npu.profiler" in work.source.utf8
+    if not written and (place := only_one(writer, fixer.code, "profiler")) is not None:
+        steps, *options = value_of(work, fixer).split(":")
+        first, last = map(int, steps.split("-"))
+        given = {name: value for name, _, value in (option.partition("=") for option in options)}
+        _write(writer, place, first, last, given)
 
 
 def _write(writer: Writer, place: MeasuredLoop, first: int, last: int, options: dict[str, str]) -> None:

@@ -10,10 +10,10 @@ import ast
 from functools import partial
 from operator import is_
 
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.unused_imports import drop_unused
 from transplt.edits.work import Work
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.around import scripted
 from transplt.fixers.tuning_writer import switched_off, touched, writer_for
 from transplt.fixers.tunings.attention import NATIVE
@@ -28,12 +28,9 @@ TARGET = "torch_npu.npu_rotary_mul"
 _ROTARY = Formula("turn(x) * sin + x * cos", "turn x cos sin")
 
 
-@fixer.on(ast.Module)
-def rotations_of_halves(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def rotations_of_halves(work: Work, writer: Writer) -> None:
     """Rewrite the sums that are the rotation of halves, where cosine and sine are brought to the rank of x."""
-    writer = writer_for(work, fixer)
-    if writer is None:
-        return
     done: list[ast.expr] = []
     for call in by_place(work.scan.calls):
         total = parent(parent(call))
@@ -60,7 +57,6 @@ def rotations_of_halves(work: Work, tree: ast.Module) -> Finds:
         work.take(call.func)
         done.append(call.func)
     drop_unused(writer, done, fixer.code)
-    yield from writer.found
 
 
 def _is_raised(work: Work, node: ast.expr) -> bool:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.edits.writer import Writer
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.tuning_writer import torch_name, writer_for
 from transplt.fixers.tunings.instruments import MeasuredLoop, above, lines, measured_loops
 
@@ -19,14 +17,12 @@ SKIPPED = 5
 _MESSAGE = "the time per step, printed after each epoch"
 
 
-@fixer.on(ast.Module)
-def clocks(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def clocks(work: Work, writer: Writer) -> None:
     """Write the clock around every loop over batches."""
-    if b"timed_steps" not in work.source.utf8 and (writer := writer_for(work, fixer)):
-        found = measured_loops(writer, fixer.code, "step time")
-        if found:
-            _write(writer, found)
-        yield from writer.found
+    written = b"timed_steps" in work.source.utf8
+    if not written and (found := measured_loops(writer, fixer.code, "step time")):
+        _write(writer, found)
 
 
 def _write(writer: Writer, found: Sequence[MeasuredLoop]) -> None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import ast
 
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.unused_imports import drop_unused
 from transplt.edits.work import Work
-from transplt.edits.writer import Writer
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.around import scripted
 from transplt.fixers.tuning_writer import switched_off, touched, writer_for
 from transplt.fixers.tunings.attention import NATIVE
@@ -27,12 +26,9 @@ TARGET = "torch_npu.npu_swiglu"
 _GATED = Formula("torch.nn.functional.silu(gate) * up", "gate up")
 
 
-@fixer.on(ast.Module)
-def gated_halves(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def gated_halves(work: Work, writer: Writer) -> None:
     """Rewrite products of the two halves of one tensor."""
-    writer = writer_for(work, fixer)
-    if writer is None:
-        return
     done: list[ast.expr] = []
     for call in by_place(work.scan.calls):
         product = parent(call)
@@ -51,7 +47,6 @@ def gated_halves(work: Work, tree: ast.Module) -> Finds:
         elif _rewrite(writer, call, product, gate, up):
             done.append(call.func)
     drop_unused(writer, done, fixer.code)
-    yield from writer.found
 
 
 def _rewrite(writer: Writer, call: ast.Call, product: ast.BinOp, gate: ast.expr, up: ast.expr) -> bool:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-
-from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.edits.writer import Writer, on_file
 from transplt.fixers.triton.reader.kernels import kernels_in
 from transplt.fixers.triton.tunings.cores import CODE, write_core_loops
 from transplt.fixers.triton.tunings.parts import write_parts
@@ -16,12 +14,9 @@ from transplt.program.programs import programs_of
 fixer = Fixer(__name__, code=CODE, rank=490, theme="tune:triton", needs=(b"triton",))
 
 
-@fixer.on(ast.Module)
-def kernels_on_cores(work: Work, tree: ast.Module) -> Finds:
+@on_file(fixer, writer_for)
+def kernels_on_cores(work: Work, writer: Writer) -> None:
     """Write both into the kernels of a file; the loop over parts stands inside of the other."""
     kernels = kernels_in(programs_of(work.project).own(work.file))
-    writer = writer_for(work, fixer) if kernels else None
-    if writer is not None:
-        write_core_loops(writer, kernels)
-        write_parts(writer, kernels)
-        yield from writer.found
+    write_core_loops(writer, kernels)
+    write_parts(writer, kernels)
