@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from transplt.base.closure import closure
 from transplt.base.text.memo import Memo, Memoized
-from transplt.flow.asked_names import Asked, asked_for
+from transplt.flow.asked_names import asked_for
 from transplt.flow.attributes import unify_attributes
 from transplt.flow.components import Components
 from transplt.flow.definition_facts import NameUse, Renaming, decide
@@ -302,17 +303,11 @@ def _bound(joined: ProjectFacts, every: list[ModuleFacts], entries: Mapping[str,
             path = other
         return path
 
-    found, grown = set(whole), bool(whole)
-    while grown:
-        below = {
-            item.path
-            for item in every
-            if item.path not in found
-            and any(made_in(base) in found for _, bases in item.code.classes for base in bases)
-        }
-        found |= below
-        grown = bool(below)
-    return frozenset(found - whole)
+    heirs: dict[str, list[str]] = {}
+    for item in every if whole else ():
+        for base in (base for _, bases in item.code.classes for base in bases):
+            heirs.setdefault(made_in(base), []).append(item.path)
+    return frozenset(closure(whole, lambda path: heirs.get(path, ()))) - whole
 
 
 def _started(every: list[ModuleFacts], entries: Mapping[str, Entry]) -> dict[str, list[str]]:
@@ -343,14 +338,6 @@ def _meant(name: str, path: str) -> Iterator[str]:
         yield from _meant(name.partition("/")[2], "")
 
 
-def _taking(entries: Mapping[str, Entry]) -> list[tuple[Asked, tuple[str, ...]]]:
-    """What files ask for, and what they take from others: a package hands names on, and tests start no program."""
-    return [
-        (entry.asked, () if path.endswith("__init__.py") else entry.taken)
-        for path, entry in sorted(entries.items()) if not named_aside(path)
-    ]  # fmt: skip
-
-
 def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     """What each file says of itself, by its path or for all of them."""
 
@@ -364,21 +351,7 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
             joined.imports[item.path] = tuple(path for path in paths if path in joined.sources and path != item.path)
     joined.guarded = frozenset(item.path for item in every if item.guarded)
     joined.placing = {item.path: item.placing for item in every if item.placing is not None}
-    entries = {item.path: item.entry for item in every if item.entry is not None}
-    started = _started(every, entries)
-    joined.given_at = met_options({path: entry.options for path, entry in entries.items()}, started)
-    joined.published = options_published(started)
-    joined.options = options_joined(
-        joined.as_given(each, path) for path, entry in sorted(entries.items()) for each in entry.options
-    )
-    joined.aside = replace(
-        aside_of(entries, joined.path_of, started, of_any(lambda item: item.named)),
-        asked=asked_for(_taking(entries), joined.options),
-    )
-    joined.imported = frozenset(name for each in entries.values() for name in (*each.imports, *each.called))
-    joined.bound = _bound(joined, every, entries)
-    joined.floors = frozenset(each for entry in entries.values() for each in entry.floors)
-    joined.sets = frozenset(key for entry in entries.values() for key in entry.sets)
+    _join_entries(joined, every)
     joined.tabled = _tabled(every)
     joined.copies = tuple(item.copy for item in every if item.copy is not None)
     joined.saved = tuple(sorted({each for item in every for each in item.saved}))
@@ -393,6 +366,25 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.cuda_data = of_any(lambda item: item.cuda_data)
     joined.flags = of_any(lambda item: item.flags)
     joined.matched = of_any(lambda item: item.matched)
+
+
+def _join_entries(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
+    """What the files say of what runs, and what commands give it."""
+    entries = {item.path: item.entry for item in every if item.entry is not None}
+    in_order, started = sorted(entries.items()), _started(every, entries)
+    joined.given_at = met_options({path: entry.options for path, entry in entries.items()}, started)
+    joined.published = options_published(started)
+    joined.options = options_joined(joined.as_given(each, path) for path, entry in in_order for each in entry.options)
+    # a package hands names on, and tests start no program
+    taking = [(entry.asked, () if path.endswith("__init__.py") else entry.taken)
+              for path, entry in in_order if not named_aside(path)]  # fmt: skip
+    named = frozenset(name for item in every for name in item.named)
+    aside = aside_of(entries, joined.path_of, started, named)
+    joined.aside = replace(aside, asked=asked_for(taking, joined.options))
+    joined.imported = frozenset(name for each in entries.values() for name in (*each.imports, *each.called))
+    joined.bound = _bound(joined, every, entries)
+    joined.floors = frozenset(each for entry in entries.values() for each in entry.floors)
+    joined.sets = frozenset(key for entry in entries.values() for key in entry.sets)
 
 
 def _join_names(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
