@@ -368,13 +368,9 @@ def _is_guard(data: bytes, header: re.Match[bytes], line: int) -> bool:
 
 def _beside(data: bytes, header: re.Match[bytes]) -> bytes | None:
     """The `if` that an `else` belongs to, with its first line; None where there is more between them."""
-    at, depth = header.start(), len(header[1])
-    while at > 0:
-        at = data.rfind(b"\n", 0, at - 1) + 1
-        match = _LINE.match(data, at)
-        if match is not None and len(match[1]) <= depth:
-            return data[match.start() + depth :].partition(b"\n")[0] if match[2] == b"if" else None
-    return None
+    depth = len(header[1])
+    match = _above(data, header.start(), depth + 1)
+    return data[match.start() + depth :].partition(b"\n")[0] if match is not None and match[2] == b"if" else None
 
 
 def _is_imported_again(data: bytes, line: int, depth: int) -> bool:

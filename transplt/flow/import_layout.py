@@ -116,15 +116,10 @@ def is_a_library_inside(path: str, base: str, top: str) -> bool:
 def _edges(project: ProjectFacts, files: Mapping[str, Placing], path: str, facts: Placing) -> Iterator[ImportEdge]:
     modules = {each.rpartition(".")[0] for each in facts.imported}
     for name in facts.imported:
-        within = int(name not in modules)
-        if name.startswith("."):
-            target = _by_place(files, path, name, within)
-            if target and target != path:
-                yield ImportEdge(target, None, "")
-            continue
-        target = _by_name(project, files, path, name, within)
+        relative, within = name.startswith("."), int(name not in modules)
+        target = _by_place(files, path, name, within) if relative else _by_name(project, files, path, name, within)
         if target and target != path:
-            yield ImportEdge(target, *_base(target, name))
+            yield ImportEdge(target, *((None, "") if relative else _base(target, name)))
 
 
 def _by_name(project: ProjectFacts, files: Mapping[str, Placing], path: str, name: str, within: int) -> str:
@@ -138,11 +133,10 @@ def _by_name(project: ProjectFacts, files: Mapping[str, Placing], path: str, nam
         beside = ""  # the folder of the file itself
     known = project.path_of(name)
     known = known if known in files else ""
+    base = _base(known, name)[0] if known else ""
     if known and is_library(name):  # not in some folder of it that nobody finds it from
-        base, _ = _base(known, name)
         known = "" if base and (package or not is_below(path, base)) else known
     elif known and not files[path].extends:
-        base, _ = _base(known, name)
         inside = base and in_folder(base, INIT, "") in files  # who stands outside of it has a library of that name
         known = "" if inside and not is_below(path, base) else known
     by_package = package and not _starts_here(project, files, path, (known, beside))

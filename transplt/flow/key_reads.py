@@ -182,10 +182,7 @@ class _Reading:
     def _chain(self, node: ast.expr, depth: int = 0) -> tuple[str, tuple[str, ...]]:
         """What a value is read from, and the keys from there; a variable that is set once stands for its value."""
         keys: list[str] = []
-        while True:
-            step = _step(node)
-            if step is None:
-                break
+        while (step := _step(node)) is not None:
             node, key = step
             keys += [key] if key else []
         keys.reverse()

@@ -84,20 +84,13 @@ def facts_of(slots: Slots, rules: RuleSet) -> ModuleFacts:
     """The facts of a scanned file."""
     links, marks = _shared(slots)
     scan, root = slots.scan, slots.scan.root
-    imports = tuple(
-        sorted(
-            (name, binding.target)
-            for name, bindings in root.bindings.items()
-            for binding in bindings[:1]
-            if binding.kind == "import"
-        )
-    )
+    first = {name: bindings[0] for name, bindings in root.bindings.items()}
     return ModuleFacts(
         path=scan.path,
         module=module_name(scan.path),
-        imports=imports,
+        imports=tuple(sorted((name, each.target) for name, each in first.items() if each.kind == "import")),
         stars=tuple(sorted(set(root.stars))),
-        defined=tuple(sorted(name for name, found in root.bindings.items() if found[0].kind != "import")),
+        defined=tuple(sorted(name for name, each in first.items() if each.kind != "import")),
         used_from=tuple(sorted(_used_from(slots))),
         links=links,
         marks=marks,
@@ -153,13 +146,9 @@ def _used_from(slots: Slots) -> set[str]:
 
 def _parameters(slots: Slots) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Parameter names of the functions whose parameters hold devices or backends: callers map positions to them."""
-    found = []
-    for key, names in slots.own.parameters().items():
-        for name in names:
-            if slots.marks_of(f"p:{key}.{name}") & {DEVICE, BACKEND}:
-                found.append((key, names))
-                break
-    return tuple(sorted(found))
+    every = slots.own.parameters().items()
+    marks = ((key, names, (slots.marks_of(f"p:{key}.{name}") for name in names)) for key, names in every)
+    return tuple(sorted((key, names) for key, names, found in marks if any(each & {DEVICE, BACKEND} for each in found)))
 
 
 def parameters_in_text(data: bytes, path: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -222,11 +211,8 @@ def _cuda_data(scan: Scan) -> set[str]:
 
 def _flags(scan: Scan) -> set[str]:
     """Destinations of command line flags that mention cuda."""
-    found = set()
-    for call in scan.calls_by_last_name(("add_argument", "add_option")):
-        if isinstance(call.func, ast.Attribute):
-            found.add(destination(call))
-    return {name for name in found if "cuda" in name}
+    calls = scan.calls_by_last_name(("add_argument", "add_option"))
+    return {name for call in calls if isinstance(call.func, ast.Attribute) and "cuda" in (name := destination(call))}
 
 
 def _matched(scan: Scan) -> set[str]:

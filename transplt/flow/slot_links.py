@@ -105,10 +105,8 @@ def _store(slots: Slots, target: ast.expr) -> None:
         match above.iter:
             case ast.Call(
                 func=ast.Name(id="list" | "tuple" | "set" | "sorted" | "reversed" | "iter"), args=[inner, *_]
-            ):
+            ) | inner:
                 _link_value(slots, target, inner)
-            case _:
-                _link_value(slots, target, above.iter)
 
 
 def _destructured(slots: Slots, node: ast.expr, target: ast.Tuple | ast.List) -> None:

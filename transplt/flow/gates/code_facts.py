@@ -37,7 +37,7 @@ from transplt.rules.rule_set import RuleSet
 from transplt.syntax.conditions import Atom, Sides, implied, implies
 from transplt.syntax.modules import import_base
 from transplt.syntax.nodes import callee_of, is_property, last_name, of_kind
-from transplt.syntax.scan import FUNCTIONS, ancestor, parent
+from transplt.syntax.scan import FUNCTIONS, ancestor, chain, parent
 
 #: What marks a file whose functions end in kernels of its own, and the functions that do by their names.
 _KERNELS = Texts(
@@ -154,7 +154,8 @@ class FileCode:
             ]
         ids = {id(node) for node in sides.this} if self._deciding else set()
         for guard, stores in self._deciding if ids else ():
-            if all(_stands_in(each.statement, ids) for each in stores):
+            around = ((each.statement, *chain(each.statement)) for each in stores)
+            if all(any(id(node) in ids for node in nodes) for nodes in around):
                 yield guard
 
     def set_only_in(self, nodes: Iterable[ast.AST]) -> set[str]:
@@ -340,14 +341,8 @@ class FileCode:
             return
         for truth in (True, False):
             for slot, stores in self._constant_stores(truth).items():
-                behind = _behind(stores[0].state)
-                for each in stores[1:]:
-                    if not behind:
-                        break
-                    behind &= _behind(each.state)
-                if behind:
-                    left = self.code.guard(slot, truth)
-                    yield from ((left, other) for other in behind)
+                behind = set.intersection(*(_behind(each.state) for each in stores))
+                yield from ((self.code.guard(slot, truth), other) for other in behind)
 
     def _extensions(self) -> set[str]:
         scan = self.code.slots.scan
@@ -399,13 +394,3 @@ def function_around(node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | N
     """The function in whose own statements a node stands."""
     found = node if isinstance(node, ast.Module) else ancestor(node, _SCOPES, "_around")
     return found if isinstance(found, FUNCTIONS) else None
-
-
-def _stands_in(node: ast.AST, ids: set[int]) -> bool:
-    """Whether a node is one of those with these ids, or stands in one."""
-    while id(node) not in ids:
-        above = parent(node)
-        if above is node:
-            return False
-        node = above
-    return True

@@ -114,11 +114,8 @@ class CudaSide:
 
     def _first_read(self, only: set[str], node: ast.AST) -> ast.AST | None:
         slots = self.file.code.slots
-        for inner in ast.walk(node):
-            read = isinstance(inner, (ast.Name, ast.Attribute)) and isinstance(inner.ctx, ast.Load)
-            if read and slots.of(inner) in only:
-                return inner
-        return None
+        named = (inner for inner in ast.walk(node) if isinstance(inner, (ast.Name, ast.Attribute)))
+        return next((each for each in named if isinstance(each.ctx, ast.Load) and slots.of(each) in only), None)
 
     def _option_of_a_package(self, question: ast.expr) -> Answer | None:
         """The package for CUDA alone of whose call an answer is a keyword: `cuet.Polynomial(fused=device == "cuda")`.

@@ -108,14 +108,12 @@ def _edited_file(path: Path, lines: Iterable[int]) -> EditedFile | None:
 def _statement_spans(tree: ast.AST) -> list[tuple[int, int]]:
     """(first, last) line of every simple statement, of every compound statement's header and of every decorator."""
     spans: list[tuple[int, int]] = []
-    todo: list[ast.AST] = [tree]
-    while todo:
-        node = todo.pop()
-        todo.extend(ast.iter_child_nodes(node))
+    for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             spans.extend((d.lineno, d.end_lineno or d.lineno) for d in node.decorator_list)
-        if not isinstance(node, ast.stmt) or _is_docstring(node):
-            continue
+        text = node.value if isinstance(node, ast.Expr) else None
+        if not isinstance(node, ast.stmt) or (isinstance(text, ast.Constant) and isinstance(text.value, str)):
+            continue  # a docstring
         body = getattr(node, "body", None) or getattr(node, "cases", None)
         last = node.end_lineno or node.lineno
         if body:
@@ -130,7 +128,3 @@ def _first_line(node: ast.AST) -> int:
         return int(node.pattern.lineno)
     lines: list[int] = [d.lineno for d in getattr(node, "decorator_list", ())]
     return min([*lines, int(getattr(node, "lineno", 1))])
-
-
-def _is_docstring(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

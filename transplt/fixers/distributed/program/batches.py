@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
+from transplt.base.closure import closure
 from transplt.program.loops import Loop
 from transplt.program.models import Models
 from transplt.program.steps import is_backward_pass
@@ -46,16 +47,10 @@ def memories(file: File, tables: Collection[str]) -> Iterator[ast.expr]:
 def _learned(cls: ast.ClassDef) -> set[str]:
     """The attributes that a forward pass changes in place by what it is given, as a codebook moved by averages; running
     statistics are spoken of by themselves."""
-    methods = {each.name: each for each in cls.body if isinstance(each, FUNCTIONS)}
-    pending, seen, found = ["forward"], set[str](), set[str]()
-    while pending:
-        name = pending.pop()
-        if name in methods and name not in seen:
-            seen.add(name)
-            changed, called = _by_given(methods[name])
-            found |= changed
-            pending += called
-    return {name for name in found if not name.startswith("running_")}
+    methods = {each.name: _by_given(each) for each in cls.body if isinstance(each, FUNCTIONS)}
+    run = closure(["forward"], lambda name: methods[name][1] if name in methods else ())
+    changed = (methods[name][0] for name in run if name in methods)
+    return {name for names in changed for name in names if not name.startswith("running_")}
 
 
 def _by_given(method: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[set[str], list[str]]:

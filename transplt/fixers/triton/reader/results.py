@@ -206,15 +206,8 @@ def _reduced(value: KernelValue, given: dict[str, KernelValue], call: ast.Call) 
     return tuple(each for at, each in enumerate(value.shape) if at != axis % len(value.shape))
 
 
-def _sum(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
-    first = given.get("input", UNKNOWN)
-    if first.kind is not Kind.TILE:
-        return UNKNOWN
-    dtype = "int32" if first.dtype in ("bool", "int8", "int16", "int32") else first.dtype
-    return tile(_reduced(first, given, call), dtype if dtype != "bfloat16" else "")
-
-
-def _extreme(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
+def _summed(given: dict[str, KernelValue], call: ast.Call) -> KernelValue:
+    """A sum, a maximum or a minimum: small integers become int32."""
     first = given.get("input", UNKNOWN)
     if first.kind is not Kind.TILE:
         return UNKNOWN
@@ -341,8 +334,8 @@ _RULES: dict[str, Callable[[dict[str, KernelValue], ast.Call], KernelValue]] = {
     "randint": lambda given, call: tile(given.get("offset", UNKNOWN).shape, "int32"),
     "make_block_ptr": _block_pointer, "make_tensor_descriptor": _block_pointer, "arange": _arange, "zeros": _made,
     "full": _made,
-    "zeros_like": _like, "cast": _cast, "to": _cast, "dot": _dot, "dot_scaled": _dot_scaled, "sum": _sum,
-    "xor_sum": _sum, "max": _extreme, "min": _extreme, "argmax": _place, "argmin": _place, "reduce": _reduce,
+    "zeros_like": _like, "cast": _cast, "to": _cast, "dot": _dot, "dot_scaled": _dot_scaled, "sum": _summed,
+    "xor_sum": _summed, "max": _summed, "min": _summed, "argmax": _place, "argmin": _place, "reduce": _reduce,
     "where": _where, "reshape": _reshaped, "view": _reshaped, "broadcast_to": _broadcast_to, "trans": _turned,
     "permute": _turned, "expand_dims": _expanded, "join": _join, "split": _split, "interleave": _wider, "cat": _wider,
     "ravel": _flat, "rand": _random, "randn": _random, "inline_asm_elementwise": _assembly, "topk": _top,
