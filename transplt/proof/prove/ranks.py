@@ -21,51 +21,66 @@ _NOT_SENT = "the values of rank 0 are not sent to the other ranks"
 def unequal_ranks(ranks: Sequence[Training]) -> Difference | None:
     """The first step after which two ranks hold different parameters, with what was left out there."""
     inner = inner_optimizers(ranks[0])
-    first = ranks[0].without(inner)
-    for other in (rank.without(inner) for rank in ranks[1:]):
-        for which, made in first.optimizers.items():
-            remade = other.optimizers.get(which)
-            if remade is None:
-                continue
-            for place, (mine, theirs) in enumerate(zip(made.start, remade.start, strict=False)):
-                if mine != theirs:
-                    what = f"{made.name(place)} starts with other values on rank {other.rank} than on rank {first.rank}"
-                    return Difference(what, made.place, step=0, cause=_why(first, None))
-        if (apart := _other_network(first, other)) is not None:
-            return apart
-        for left, right in pairs(first, other):
-            if left.skipped != right.skipped:
-                who = first.rank if left.skipped else other.rank
-                what = f"step {left.number + 1} is skipped by the scaler on rank {who} only"
-                return Difference(what, left.place, step=left.number + 1)
-            alone = _alone(left, right)
-            for place, (before, after) in enumerate(zip(left.parameters, right.parameters, strict=False)):
-                if alone is not None and place != alone:
-                    continue
-                if before is not None and after is not None and before[3] != after[3]:
-                    made = first.optimizers[left.optimizer]
-                    what = f"{made.name(place)} differs between rank {first.rank} and rank {other.rank}"
-                    what += f" after step {left.number + 1}"
-                    wrapped = {each for event in first.of("wrap") for each in event.fields.get("ids", ())}
-                    if wrapped and place < len(made.ids) and made.ids[place] not in wrapped:
-                        cause = "no wrapper exchanges its gradients: it is in none, or was frozen then"
-                        # Weights of a loss are in nothing that could be wrapped.
-                        at = _unexchanged(first, left) if made.is_of_no_network(place) else made.place
-                        return Difference(what, at, step=left.number + 1, cause=cause)
-                    if alone is not None:
-                        cause = "its gradients are not exchanged, those of most others are"
-                        return Difference(what, exchanged(first, left), step=left.number + 1, cause=cause)
-                    back = _not_written_back(left, right, first)
-                    cause = _why(first, left) if back is None else "its result is not what is stepped with"
-                    return Difference(what, back or _unexchanged(first, left), step=left.number + 1, cause=cause)
-        if (moved := _moved_alone(first, other)) is not None:
-            return moved
-        counts = [sum(1 for step in each.steps) for each in (first, other)]
-        if counts[0] != counts[1] and not (first.cut and other.cut):
-            what = f"rank {first.rank} takes {counts[0]} steps, rank {other.rank} {counts[1]}"
-            last = (first if counts[0] > counts[1] else other).steps[-1]
-            return Difference(what, last.place)
+    first, *others = (rank.without(inner) for rank in ranks)
+    questions = (_other_start, _after_a_step, _moved_alone, _other_count)
+    return next(filter(None, (asked(first, other) for other in others for asked in questions)), None)
+
+
+def _other_start(first: Training, other: Training) -> Difference | None:
+    """A parameter that starts with other values on another rank; else a network that computes with others, is stepped
+    by no optimizer, and has other weights there."""
+    both = [(made, other.optimizers[which]) for which, made in first.optimizers.items() if which in other.optimizers]
+    found = [(made, made.name(place), _why(first, None)) for made, remade in both
+             for place, (mine, theirs) in enumerate(zip(made.start, remade.start, strict=False)) if mine != theirs]
+    stepped = {name for made in first.optimizers.values() for name in made.names}
+    found += [(made, name, _NOT_SENT) for made, remade in both for name, mine in made.others.items()
+              if name in remade.others and name not in stepped and mine[3] != remade.others[name][3]]  # fmt: skip
+    for made, name, cause in found[:1]:
+        what = f"{name} starts with other values on rank {other.rank} than on rank {first.rank}"
+        return Difference(what, made.place, step=0, cause=cause)
     return None
+
+
+def _after_a_step(first: Training, other: Training) -> Difference | None:
+    """The first step that only one of two ranks takes, or after which their parameters differ."""
+    for left, right in pairs(first, other):
+        if left.skipped != right.skipped:
+            who = first.rank if left.skipped else other.rank
+            what = f"step {left.number + 1} is skipped by the scaler on rank {who} only"
+            return Difference(what, left.place, step=left.number + 1)
+        alone = _alone(left, right)
+        for place, (before, after) in enumerate(zip(left.parameters, right.parameters, strict=False)):
+            if alone in (None, place) and before is not None and after is not None and before[3] != after[3]:
+                what = f"{first.optimizers[left.optimizer].name(place)} differs between rank {first.rank}"
+                what += f" and rank {other.rank} after step {left.number + 1}"
+                cause, at = _left_out(first, left, right, place, alone == place)
+                return Difference(what, at, step=left.number + 1, cause=cause)
+    return None
+
+
+def _left_out(
+    first: Training, left: TrainingStep, right: TrainingStep, place: int, alone: bool
+) -> tuple[str, Place | None]:
+    """Why a parameter differs between two ranks after a step, and the line to look at."""
+    made = first.optimizers[left.optimizer]
+    wrapped = {each for event in first.of("wrap") for each in event.fields.get("ids", ())}
+    if wrapped and place < len(made.ids) and made.ids[place] not in wrapped:
+        # Weights of a loss are in nothing that could be wrapped.
+        at = _unexchanged(first, left) if made.is_of_no_network(place) else made.place
+        return "no wrapper exchanges its gradients: it is in none, or was frozen then", at
+    if alone:
+        return "its gradients are not exchanged, those of most others are", exchanged(first, left)
+    if (back := _not_written_back(left, right, first)) is not None:
+        return "its result is not what is stepped with", back
+    return _why(first, left), _unexchanged(first, left)
+
+
+def _other_count(first: Training, other: Training) -> Difference | None:
+    counts = len(first.steps), len(other.steps)
+    if counts[0] == counts[1] or (first.cut and other.cut):
+        return None
+    what = f"rank {first.rank} takes {counts[0]} steps, rank {other.rank} {counts[1]}"
+    return Difference(what, max(first, other, key=lambda each: len(each.steps)).steps[-1].place)
 
 
 def inner_optimizers(training: Training) -> set[int]:
@@ -79,19 +94,6 @@ def inner_optimizers(training: Training) -> set[int]:
         if places[made.place] > 1 and own and any(index > own[-1] for index in once):
             found.add(which)
     return found
-
-
-def _other_network(first: Training, other: Training) -> Difference | None:
-    """A network that computes with others, is stepped by no optimizer, and has other weights on another rank."""
-    stepped = {name for made in first.optimizers.values() for name in made.names}
-    for which, made in first.optimizers.items():
-        remade = other.optimizers.get(which)
-        for name, mine in made.others.items() if remade is not None else ():
-            theirs = remade.others.get(name) if remade is not None else None
-            if theirs is not None and name not in stepped and mine[3] != theirs[3]:
-                what = f"{name} starts with other values on rank {other.rank} than on rank {first.rank}"
-                return Difference(what, made.place, step=0, cause=_NOT_SENT)
-    return None
 
 
 def _moved_alone(first: Training, other: Training) -> Difference | None:
