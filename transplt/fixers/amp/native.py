@@ -87,12 +87,7 @@ def _write(writer: Writer, units: list[Unit]) -> None:
         return
     program = units[0].program
     if makes_models(program) and not on_card(program):
-        writer.left(
-            units[0].first,
-            f"no mixed precision here: {NO_CARD[0]}",
-            NO_CARD[1],
-            "NPU743",
-        )
+        writer.left(units[0].first, f"no mixed precision here: {NO_CARD[0]}", NO_CARD[1], "NPU743")
         return
     # Asking the writer for the name of torch imports it: nothing is to change where nothing is written.
     spelling = spelling_of("torch", writer.work.settings, units[0].program, units[0].file)

@@ -9,13 +9,7 @@ from transplt.edits.work import Work
 from transplt.fixers.around import program_around, programs_in
 from transplt.flow.facts import ProjectFacts
 from transplt.program.imports import imports_of
-from transplt.program.program import (
-    File,
-    Program,
-    Variable,
-    enclosing_function,
-    program_of,
-)
+from transplt.program.program import File, Program, Variable, enclosing_function, program_of
 from transplt.program.programs import programs_of
 from transplt.program.training import Loader, Training, find_training, loaders_of
 from transplt.program.variable_values import uses

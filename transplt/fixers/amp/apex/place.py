@@ -18,15 +18,7 @@ from transplt.fixers.amp.apex.wraps import (
 )
 from transplt.program.loops import lifted, loops_around
 from transplt.program.optimizers import binds
-from transplt.program.program import (
-    File,
-    Function,
-    Program,
-    Variable,
-    enclosing_function,
-    stores_of,
-    text_of,
-)
+from transplt.program.program import File, Function, Program, Variable, enclosing_function, stores_of, text_of
 from transplt.program.training import find_training
 from transplt.program.variable_values import named, origins, parameter_of
 from transplt.syntax.nodes import begins, block_of, plain_name

@@ -275,19 +275,25 @@ class Varying:
                     for each, value in zip(targets, given, strict=True):
                         if isinstance(each, ast.Subscript) and self.varies(file, value):
                             self._mark(file, each.value)
-            case ast.Call(func=ast.Attribute(value=holder, attr=name)) if name in KEEPS:
-                if self.program.callee(file, node) is not None:
-                    return  # what a method of the program keeps, it assigns
-                kept = any(self.varies(file, each) for each in node.args if not isinstance(each, ast.Starred))
-                more = self._more_often(file, node, set())
+            case ast.Call():
+                self._kept(file, node)
+
+    def _kept(self, file: File, call: ast.Call) -> None:
+        """Mark what holds what a call is given; what a method of the program keeps, it assigns."""
+        match call:
+            case ast.Call(func=ast.Attribute(value=holder, attr=name)) if (
+                name in KEEPS and self.program.callee(file, call) is None
+            ):
+                kept = any(self.varies(file, each) for each in call.args if not isinstance(each, ast.Starred))
+                more = self._more_often(file, call, set())
                 if more and (slot := self.program.slot(file, holder)) is not None:
                     self.unequal.add(slot)
                 if kept or more:
                     self._mark(file, holder)
-            case ast.Call(func=ast.Name(id="next"), args=[_, *_]) if isinstance(stored := statement(node), ast.Assign):
+            case ast.Call(func=ast.Name(id="next"), args=[_, *_]) if isinstance(stored := statement(call), ast.Assign):
                 loops = [loop for at, loop, loaders in self.training.loops if at is file and loaders]
                 asking = [loop for loop in loops if isinstance(loop, ast.While) or counts(loop)]
-                if any(loop in chain(node) for loop in asking):
+                if any(loop in chain(call) for loop in asking):
                     for target in stored.targets:
                         self._mark(file, target)
 
