@@ -187,6 +187,7 @@ def run(
     compiler = Compiler.of(options.card) if options.compiled and options.host == "npu" else None
     torch_npu = torch_npu_of(options, chosen.versions, start)
     migration = find_migration(start)
+    root = migration.root if migration is not None else Path.cwd()
     wanted = options.torch_version or (migration.torch_version if migration else "")
     version = wanted or DEFAULT_TORCH_VERSION
     portable = migration is not None and migration.style == "portable"
@@ -196,13 +197,11 @@ def run(
     originals = []
     if options.reference is not None:
         original = replace(options, script=str(options.reference), module=False)
-        for _ in range(2):
-            originals.append(runner.start(original, cuda="alias", capture=True, echo=False, warm=warm))
+        originals = [runner.start(original, cuda="alias", capture=True, echo=False, warm=warm) for _ in range(2)]
     edited = migration.files if migration else ()
     outcome = runner.start(options, edited, capture=options.reference is not None, host=options.host, warm=warm)
     compiled = None
     if compiler is not None:
-        root = migration.root if migration is not None else Path.cwd()
         launched = launches_below(outcome.processes, root)
         compiled = compile_launches(launched, compiler, lambda text: click.echo(f"transplt run: {text} ...", err=True))
     compared = None
@@ -214,8 +213,7 @@ def run(
     result.compiled = compiled
     if torch_npu is not None:
         result.runs_on = ran_on(torch_npu, options.card, wanted)
-    asked = Asked("run", options, migration.root if migration is not None else Path.cwd(), Path.cwd(), own)
-    known = foretold(asked.root, result.stops)
+    known, asked = foretold(root, result.stops), Asked("run", options, root, Path.cwd(), own)
     result.advice = advice(asked, outcome.code, outcome.processes, known, too_long=outcome.timed_out)
     if migration is not None:
         result.prove(read_manifest(migration.root))

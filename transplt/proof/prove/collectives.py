@@ -125,9 +125,9 @@ class _Search:
         condition, side = self._divider(one, other, side, (left, right))
         if side is None and one is not None and other is not None:
             side = _repeated(one, other, left[:position], right[:position])
-        if side is None and one is not None and other is not None:
-            condition = self._both(one, other)
-            return _mismatch(pair, one, other, condition, self._place(condition))
+            if side is None:
+                condition = self._both(one, other)
+                return _mismatch(pair, one, other, condition, self._place(condition))
         made, instead = (one, other) if side == 0 else (other, one)
         assert made is not None
         return self._skipped(world, lists, pair if side == 0 else pair[::-1], made, instead, condition)
@@ -185,12 +185,9 @@ class _Search:
 
     def _both(self, one: Exchange, other: Exchange) -> Condition | None:
         """The condition of which two stand on different sides."""
-        theirs = {(each.path, each.line): each for each in self._conditions(other)}
-        for each in self._conditions(one):
-            twin = theirs.get((each.path, each.line))
-            if twin is not None and twin.way != each.way:
-                return each
-        return None
+        ways = {(each.path, each.line): each.way for each in self._conditions(other)}
+        return next((each for each in self._conditions(one)
+                     if ways.get((each.path, each.line), each.way) != each.way), None)  # fmt: skip
 
     def _conditions(self, exchange: Exchange | None) -> list[Condition]:
         lines = exchange.lines if exchange is not None else ()
@@ -205,8 +202,7 @@ class _Search:
         text = f"rank {reaching} calls {made.what}{_at(made.place)}, which rank {missing} does not reach"
         if counts[1]:
             said = ["once" if count == 1 else f"{count} times" for count in counts]
-            counted = [f"{each} on rank {number}" for each, number in zip(said, pair, strict=True)]
-            times = " and ".join(counted)
+            times = " and ".join(f"{each} on rank {number}" for each, number in zip(said, pair, strict=True))
             text = f"rank {reaching} calls {made.what}{_at(made.place)} once more than rank {missing} does ({times})"
             text = text.replace("once more", "more often") if counts[0] - counts[1] != 1 else text
         where = self._place(condition)
