@@ -114,7 +114,9 @@ def _turn(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, Ke
     alone = (
         not isinstance(held.brought, (ast.Import, ast.ImportFrom)) or held.alias is None or len(held.brought.names) == 1
     )
-    instead = imported_in_place(work) if alone and _is_at_the_top(work.scan.tree, gone) else ""
+    # A statement of the module above its functions and classes.
+    head = itertools.takewhile(lambda each: not isinstance(each, (*FUNCTIONS, ast.ClassDef)), work.scan.tree.body)
+    instead = imported_in_place(work) if alone and gone in head else ""
     _turn_calls(writer, held, chosen)
     message = f"the compiled module {held.name} is no longer used"
     writer.takes_care(gone, _ANSWERED)
@@ -135,12 +137,6 @@ def _turn(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, Ke
         writer.take_out((start, end), fixer.code, message, parted=parted)
     if isinstance(held.brought, ast.Assign) and isinstance(held.brought.value, ast.Call):
         drop_unused(writer, [held.brought.value.func], fixer.code)
-
-
-def _is_at_the_top(tree: ast.Module, node: ast.stmt) -> bool:
-    """True for a statement of the module above its functions and classes."""
-    head = itertools.takewhile(lambda each: not isinstance(each, (*FUNCTIONS, ast.ClassDef)), tree.body)
-    return any(each is node for each in head)
 
 
 def _turn_calls(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, KernelFunction]]) -> None:

@@ -185,11 +185,7 @@ def _near_zero(call: ast.Call) -> bool:
     given = [*call.args, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
     for at in (at for item in given for at in ast.walk(item)):
         match at:
-            case ast.BinOp(left=ast.Constant(value=1 | 1.0), op=ast.Sub(), right=right) if _squares(right):
-                return True
+            case ast.BinOp(left=ast.Constant(value=1 | 1.0), op=ast.Sub(), right=right):
+                if any(isinstance(each, ast.Pow) or called_name(each) in ("pow", "square") for each in ast.walk(right)):
+                    return True
     return False
-
-
-def _squares(node: ast.expr) -> bool:
-    called = any(called_name(at) in ("pow", "square") for at in ast.walk(node))
-    return called or any(isinstance(at, ast.Pow) for at in ast.walk(node))

@@ -67,10 +67,11 @@ _RUNIF_KEYWORDS = frozenset({"min_cuda_gpus", "bf16_cuda"})
 
 @fixer.on(ast.Module)
 def questions_about_the_card(work: Work, tree: ast.Module) -> Finds:
-    attributes, names = work.scan.attributes, work.scan.names
-    for last, look in _BY_NAME:
-        for node in [*attributes.get(last, ()), *names.get(last, ())]:
-            yield from look(work, node)
+    for full, look in _ASKED:
+        last = full.rpartition(".")[2]
+        for node in [*work.scan.attributes.get(last, ()), *work.scan.names.get(last, ())]:
+            if (call := call_of(node)) is not None and work.names.qualified(node) == full:
+                yield from look(work, node, call)
 
 
 @fixer.on(ast.Attribute, last="hip")
@@ -117,11 +118,8 @@ def helpers_of_tests(work: Work, statement: ast.Import | ast.ImportFrom) -> Find
                 yield _skipped(work, alias, f"{module}.{alias.name}")
 
 
-def _capability(work: Work, node: ast.expr) -> Finds:
+def _capability(work: Work, node: ast.expr, call: ast.Call) -> Finds:
     """A capability that is only printed: the call must not fail, its value does not matter."""
-    call = call_of(node)
-    if call is None or work.names.qualified(node) != _CAPABILITY:
-        return
     if not only_shown(call):
         yield from _ampere(work, node, call)
         yield from _of_none(work, node, call)
@@ -213,11 +211,10 @@ def _ampere(work: Work, node: ast.expr, call: ast.Call) -> Finds:
     )
 
 
-def _version(work: Work, node: ast.expr) -> Finds:
+@fixer.on(ast.Attribute, last="cuda")
+def version_of_cuda(work: Work, node: ast.Attribute) -> Finds:
     """`torch.version.cuda` that is only printed prints None: nothing to do."""
-    if not isinstance(node, ast.Attribute) or last_name(node.value) != "version":
-        return
-    if work.names.qualified(node) != "torch.version.cuda":
+    if last_name(node.value) != "version" or work.names.qualified(node) != "torch.version.cuda":
         return
     if (only_shown(node) or _is_only_kept(work, node)) and work.take(node):
         yield work.note(
@@ -257,11 +254,8 @@ def _asks_whether_there_is_one(node: ast.Attribute) -> bool:
     return not any(_GATE.search(ast.unparse(each.test)) for each in around) and not _AMD.search(ast.unparse(above))
 
 
-def _cudnn(work: Work, node: ast.expr) -> Finds:
+def _cudnn(work: Work, node: ast.expr, call: ast.Call) -> Finds:
     """The version of cuDNN that is only printed, or kept for people."""
-    call = call_of(node)
-    if call is None or work.names.qualified(node) != "torch.backends.cudnn.version":
-        return
     if (only_shown(call) or _is_only_kept(work, call, in_text=True)) and work.take(node):
         message = "the version of cuDNN is only kept or shown: it is None on NPU"
         yield work.note(node, "NPU240", message, level=Level.INFO, api="torch.backends.cudnn.version")
@@ -308,10 +302,7 @@ def _uses(work: Work, call: ast.Call) -> list[ast.expr]:
     return [*work.names.uses(target)]
 
 
-def _properties(work: Work, node: ast.expr) -> Finds:
-    call = call_of(node)
-    if call is None or work.names.qualified(node) != _PROPERTIES:
-        return
+def _properties(work: Work, node: ast.expr, call: ast.Call) -> Finds:
     for use in _uses(work, call):
         above = parent(use)
         if isinstance(above, ast.Attribute) and above.attr in _MISSING and not only_shown(above):
@@ -325,10 +316,7 @@ def _properties(work: Work, node: ast.expr) -> Finds:
             )
 
 
-def _chip_name(work: Work, node: ast.expr) -> Finds:
-    call = call_of(node)
-    if call is None or work.names.qualified(node) != _NAME:
-        return
+def _chip_name(work: Work, node: ast.expr, call: ast.Call) -> Finds:
     for use in _uses(work, call):
         compared = _compared(use)
         if compared is not None:
@@ -403,10 +391,9 @@ def _skipped(work: Work, node: ast.expr | ast.alias, full: str) -> Note:
     )
 
 
-_BY_NAME = (
-    ("get_device_capability", _capability),
-    ("cuda", _version),
-    ("version", _cudnn),
-    ("get_device_properties", _properties),
-    ("get_device_name", _chip_name),
+_ASKED = (
+    (_CAPABILITY, _capability),
+    ("torch.backends.cudnn.version", _cudnn),
+    (_PROPERTIES, _properties),
+    (_NAME, _chip_name),
 )

@@ -50,7 +50,30 @@ _PUBLIC = {
 @fixer.on(ast.Attribute, last=tuple(_HANDLES))
 def handle(work: Work, node: ast.Attribute) -> Finds:
     """Rename a handle whose owner is certain."""
-    yield from _handle(work, node, node.attr, _HANDLES[node.attr])
+    old, new = node.attr, _HANDLES[node.attr]
+    if not isinstance(node.ctx, ast.Load):
+        return
+    if _is_made_by_torch(work, node.value):
+        if work.take(node):
+            yield Edit(
+                node,
+                "NPU105",
+                f".{old} -> .{new}",
+                attribute_named(new),
+                api=f"torch.cuda.{'Stream' if 'stream' in old else 'Event'}.{old}",
+                writes_npu=True,
+            )
+        return
+    stored = any(not isinstance(other.ctx, ast.Load) for other in work.scan.attributes.get(old, ()))
+    if stored or plain_name(node.value) in ("self", "cls"):
+        return  # data of the project's own
+    if work.take(node):
+        yield work.note(
+            node,
+            "NPU128",
+            f"`.{old}` is a CUDA handle if this is a stream or event of torch",
+            help=f"write .{new} then; if this is the project's own data, do not change it",
+        )
 
 
 @fixer.on(ast.Attribute, last=("priority",))
@@ -83,32 +106,6 @@ def private_functions(work: Work, tree: ast.Module) -> Finds:
 def _of_cuda(name: str) -> bool:
     lowered = name.lower()
     return any(word in lowered for word in ("cuda", "nccl", "cudnn"))
-
-
-def _handle(work: Work, node: ast.Attribute, old: str, new: str) -> Finds:
-    if not isinstance(node.ctx, ast.Load):
-        return
-    if _is_made_by_torch(work, node.value):
-        if work.take(node):
-            yield Edit(
-                node,
-                "NPU105",
-                f".{old} -> .{new}",
-                attribute_named(new),
-                api=f"torch.cuda.{'Stream' if 'stream' in old else 'Event'}.{old}",
-                writes_npu=True,
-            )
-        return
-    stored = any(not isinstance(other.ctx, ast.Load) for other in work.scan.attributes.get(old, ()))
-    if stored or plain_name(node.value) in ("self", "cls"):
-        return  # data of the project's own
-    if work.take(node):
-        yield work.note(
-            node,
-            "NPU128",
-            f"`.{old}` is a CUDA handle if this is a stream or event of torch",
-            help=f"write .{new} then; if this is the project's own data, do not change it",
-        )
 
 
 def _is_made_by_torch(work: Work, node: ast.expr) -> bool:

@@ -64,17 +64,13 @@ def is_entry(work: Work) -> bool:
         program = program_around(work)
         others = [file.source.utf8 for file in program.files if file.path in importers] if program else []
         of_torch = any(re.search(rb"^\s*(?:import|from) torch\b", text, re.MULTILINE) for text in others)
-        if of_torch or not _reads_arguments(work):
+        inside = nodes_in(node for node in work.scan.tree.body if is_main_guard(node))
+        if of_torch or not any(getattr(each, "attr", "") in ("parse_args", "parse_known_args") for each in inside):
             return False
     if name.startswith(_TESTS) or name == "__init__.py" or "tests/" in path:
         return False
     body = work.scan.tree.body
     return any(is_main_guard(node) or _starts(work, node) for node in body)
-
-
-def _reads_arguments(work: Work) -> bool:
-    guards = (node for node in work.scan.tree.body if is_main_guard(node))
-    return any(getattr(inner, "attr", "") in ("parse_args", "parse_known_args") for inner in nodes_in(guards))
 
 
 def _uses_torch(work: Work, program: Program) -> bool:

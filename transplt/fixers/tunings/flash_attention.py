@@ -172,15 +172,11 @@ def _attempt(work: Work, name: ast.Name) -> ast.Try | None:
     found = work.names.lookup(name.id, work.scan.scope_of(name))
     if found is None or found[0] is not work.scan.root:
         return None
-    attempts = {_attempt_around(binding.node) for binding in found[1]}
+    attempts = {next((above for above in chain(each.node) if isinstance(above, ast.Try)), None) for each in found[1]}
     node = attempts.pop()
-    return node if not attempts and node is not None and not node.orelse and not node.finalbody else None
-
-
-def _attempt_around(node: ast.AST) -> ast.Try | None:
-    """The nearest `try` around a node, where that stands at module level."""
-    attempt = next((above for above in chain(node) if isinstance(above, ast.Try)), None)
-    return attempt if attempt is not None and isinstance(parent(attempt), ast.Module) else None
+    if attempts or node is None or not isinstance(parent(node), ast.Module):
+        return None
+    return node if not node.orelse and not node.finalbody else None
 
 
 def _names_of(node: ast.Try) -> set[str] | None:

@@ -49,8 +49,9 @@ def batch_loops(work: Work) -> tuple[list[Batches], ast.stmt | None]:
     here = [batches for batches in found if batches.file.path == work.scan.path]
     lost = None
     if not here:
-        for file, call in training.backwards:
-            if file.path == work.scan.path and lost is None and not _is_held(training, found, call):
+        for file, call in training.backwards:  # in, or called from, a loop over batches of the program
+            held = found and (enclosing_function(call) or any(batches.loop in chain(call) for batches in found))
+            if file.path == work.scan.path and lost is None and not held:
                 lost = statement(call)
     return here, lost
 
@@ -143,9 +144,3 @@ def _within(node: ast.AST, taken: list[OptimizerStep]) -> tuple[ast.stmt, ...]:
     """The statements in a piece of code that step an optimizer, by place."""
     found = [statement(step.call) for step in taken if node in chain(step.call)]
     return tuple(sorted(found, key=lambda item: item.lineno))
-
-
-def _is_held(training: Training, found: list[Batches], call: ast.Call) -> bool:
-    """True when a backward pass is in, or is called from, a loop over batches of the program."""
-    function = enclosing_function(call)
-    return bool(found) and (function is not None or any(batches.loop in chain(call) for batches in found))

@@ -81,7 +81,10 @@ def _write(writer: Writer, kernel: Kernel, block: Block, size: int) -> None:
     part = writer.free_name(f"{block.size}_SUB", f"{block.size}_PART")
     start = writer.free_name("sub", "sub_start", "part_start")
     language = work.text(block.ranges[0].func).rpartition(".")[0]
-    constexpr = f"{language}.constexpr" if language else _constexpr(work, kernel)
+    # as the file names it where it imports the operations by their names
+    given = (each.node.annotation for each in kernel.parameters if each.constexpr)
+    named = next((work.text(each) for each in given if each is not None), "constexpr")
+    constexpr = f"{language}.constexpr" if language else named
     first = block.statements[0]
     line = f"{part}: {constexpr} = {block.size} if {block.size} < {size} else {size}"
     writer.before(first, [line], CODE, message)
@@ -93,9 +96,3 @@ def _write(writer: Writer, kernel: Kernel, block: Block, size: int) -> None:
             isinstance(above, ast.BinOp) and isinstance(above.op, ast.Add)
         )
         writer.rewrite(call, CODE, message, text if plain else f"({text})", apart=True)
-
-
-def _constexpr(work: Work, kernel: Kernel) -> str:
-    """How a file names constexpr where it imports the operations by their names."""
-    given = (each.node.annotation for each in kernel.parameters if each.constexpr)
-    return next((work.text(each) for each in given if each is not None), "constexpr")
