@@ -133,10 +133,11 @@ def _by_name(project: ProjectFacts, files: Mapping[str, Placing], path: str, nam
         beside = ""  # the folder of the file itself
     known = project.path_of(name)
     known = known if known in files else ""
-    base = _base(known, name)[0] if known else ""
     if known and is_library(name):  # not in some folder of it that nobody finds it from
+        base, _ = _base(known, name)
         known = "" if base and (package or not is_below(path, base)) else known
     elif known and not files[path].extends:
+        base, _ = _base(known, name)
         inside = base and in_folder(base, INIT, "") in files  # who stands outside of it has a library of that name
         known = "" if inside and not is_below(path, base) else known
     by_package = package and not _starts_here(project, files, path, (known, beside))

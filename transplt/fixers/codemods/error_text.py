@@ -18,7 +18,7 @@ from transplt.edits.trees.displays import with_twin
 from transplt.edits.trees.expressions import compared_with
 from transplt.edits.trees.transform import New
 from transplt.edits.work import Work
-from transplt.syntax.nodes import attribute_of, last_name, of_kind, plain_name, string_of
+from transplt.syntax.nodes import last_name, of_kind, plain_name, string_of
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU230", rank=530)
@@ -125,7 +125,6 @@ def _memory(work: Work, node: ast.Constant, word: str) -> Finds:
     above = parent(node)
     text = work.text(node)
     plain = one_plain_literal(text, [word])
-    is_prefix = isinstance(above, ast.Call) and above.args == [node] and attribute_of(above.func) == "startswith"
     new = text.replace(word, "NPU" if word.isupper() else "npu")
     if _has_partner(node):
         if work.take(node):
@@ -136,7 +135,7 @@ def _memory(work: Work, node: ast.Constant, word: str) -> Finds:
     elif plain and isinstance(above, ast.List) and node in above.elts and _searched(work, above) and work.take(node):
         yield work.keep(node, _PARTNER)
         yield _for_both(above, with_twin(text, new), new)
-    elif plain and is_prefix and work.take(node):
+    elif plain and _is_prefix(node) and work.take(node):
         yield work.keep(node, _PARTNER)
         yield _for_both(node, f"({text}, {new})", new)
     elif _is_needle(node) and work.take(node):
@@ -226,3 +225,10 @@ def _target_is_needle(work: Work, loop: ast.For | ast.comprehension) -> bool:
             case ast.Compare(left=left, ops=[ast.In(), *_]) if left is read:
                 return True
     return False
+
+
+def _is_prefix(node: ast.expr) -> bool:
+    above = parent(node)
+    if not (isinstance(above, ast.Call) and above.args == [node] and isinstance(above.func, ast.Attribute)):
+        return False
+    return above.func.attr == "startswith"
