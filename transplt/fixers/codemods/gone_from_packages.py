@@ -59,7 +59,6 @@ _OVERRIDDEN = frozenset(
 )
 #: What calls are given by its name, among the rows.
 _KEYWORDS = frozenset(row["keyword"] for row in rows_of_gone() if "keyword" in row)
-_OVERRIDDEN = {name.rpartition(".")[2] for row in rows_of_gone() if "overridden" in row for name in row["names"]}
 
 
 @cache
