@@ -29,7 +29,7 @@ from transplt.project.options import Options, make_plan
 from transplt.project.report.action_lines import action_lines, first_actions, how_many, place_text
 from transplt.project.report.analysis_reports import analysis_text
 from transplt.project.report.analysis_summary import summarize
-from transplt.project.report.html import automatic_share, render_report
+from transplt.project.report.html import of_python, render_report
 from transplt.project.report.summary import summary
 from transplt.project.report.unsupported_op import render_unsupported
 from transplt.project.survey.measure import row_of
@@ -725,7 +725,7 @@ def test_the_share_of_automatic_work_is_that_of_python(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in/train.py").write_text("import torch\nx = torch.ones(2).cuda()\n")
     (tmp_path / "in/k.cu").write_text("cudaMalloc();\n" * 90)
-    assert automatic_share(diff_tree(make_plan(Options(tmp_path / "in", jobs=0)))) == "100%"
+    assert of_python(diff_tree(make_plan(Options(tmp_path / "in", jobs=0)))).share == 1.0
 
 
 @pytest.mark.parametrize("sample", ["image_classifier", "quick_start", "text_model"])
@@ -733,7 +733,7 @@ def test_the_share_is_one_figure_in_all_reports(sample: str) -> None:
     """A migration writes lines that an analysis does not (`import torch_npu`): these are no places."""
     plan = make_plan(Options(ROOT / "samples" / sample / "cuda", jobs=0))
     summary = summarize(analyse_tree(plan))
-    assert automatic_share(diff_tree(plan)) == percent(summary.effort.share)
+    assert of_python(diff_tree(plan)).share == summary.effort.share
     assert f"converted automatically ({percent(summary.effort.share)});" in analysis_text([summary])
     assert row_of(summary)["share_automatic"] == round(summary.effort.share, 3) < 1.0
     assert percent(0.9994) == "99%" and percent(0.29) == "29%" and percent(1.0) == "100%"
@@ -771,7 +771,7 @@ def test_an_edit_of_several_pieces_is_one_place(tmp_path: Path) -> None:
     migrated, summary = diff_tree(plan), summarize(analyse_tree(plan))
     assert [each.span.line for each in migrated.findings if each.code == "NPU561"] == [8, 9, 10, 11]
     assert sum(each.places for each in migrated.findings if each.code == "NPU561") == 3
-    assert automatic_share(migrated) == percent(summary.effort.share) == "60%"
+    assert of_python(migrated).share == summary.effort.share == 0.6
 
 
 def test_an_edit_that_still_asks_for_work_is_left(tmp_path: Path) -> None:
@@ -781,7 +781,7 @@ def test_an_edit_that_still_asks_for_work_is_left(tmp_path: Path) -> None:
     migrated, summary = diff_tree(plan), summarize(analyse_tree(plan))
     assert {each.code for each in migrated.findings if each.span.line == 2 and each.applied} >= {"NPU135"}
     assert (summary.effort.done, summary.effort.counted) == (1, 2)
-    assert automatic_share(migrated) == percent(summary.effort.share) == "50%"
+    assert of_python(migrated).share == summary.effort.share == 0.5
     said = "CUDA places in Python: 1 of 2 converted automatically (50%); left in all files: 1"
     assert said in analysis_text([summary]) and "1 of 2; edited lines that" in render_report(migrated).page.decode()
 

@@ -173,7 +173,7 @@ def test_one_number_and_one_class_of_the_actions_in_every_face(faces: Faces, tmp
         assert {BLOCKS_TEXT[kind]: count for kind, count in counted.items() if count} == dict(classes)
     sheet = load_workbook(tmp_path / "survey/survey.xlsx")["actions"]
     assert [(row[1], row[2]) for row in [*sheet.iter_rows(values_only=True)][1:]] == wanted
-    said = f"in all files: {about(total_hours(faces.actions))} of work" if wanted else "; nothing is left"
+    said = f", {about(total_hours(faces.actions))} of work" if wanted else "; left in all files: nothing"
     assert said in survey_text(value)
 
     orders = [(each["do"], each["blocks"]) for each in work_orders(faces.checked, ".") if each["do"] != OFFERED]

@@ -16,7 +16,7 @@ from transplt.base.settings import Settings
 from transplt.engine.patch import unified_diff
 from transplt.project.options import Options, make_plan
 from transplt.project.report.code_pages import code_pages
-from transplt.project.report.html import automatic_share, ranked_files, render_report
+from transplt.project.report.html import of_python, ranked_files, render_report
 from transplt.project.report.migration_record import FileRecord, RunResult
 from transplt.project.report.page_data import page_data
 from transplt.project.report.shown_files import ShownFile, shown_files
@@ -97,8 +97,8 @@ def test_it_can_be_left_out(tmp_path: Path) -> None:
 
 def test_the_figures() -> None:
     result = run_result(3, 3)
-    assert automatic_share(result) == "25%"
-    assert automatic_share(run_result(0, 0)) == "-"
+    assert of_python(result).share == 0.25
+    assert of_python(run_result(0, 0)).counted == 0
     ranked = ranked_files(result)
     assert len(ranked) == 3 and {row["left"] for row in ranked} == {3}
     hours = [row["hours"] for row in ranked]

@@ -55,7 +55,7 @@ def test_the_share_of_all_weighs_places() -> None:
 def test_nothing_in_python_is_no_share() -> None:
     free = row("free", counted=0, done=0, share_automatic=1.0, hours=0.0, actions=[])
     text = survey_text(document([free], [], "1"))
-    assert "  no place in Python is bound to CUDA; nothing is left\n" in text
+    assert "  no place in Python is bound to CUDA; left in all files: nothing\n" in text
     assert "          -  none               free: nothing is left\n" in text and "100%" not in text
 
 
@@ -94,12 +94,13 @@ def test_what_the_terminal_says() -> None:
     value = document([row("a", "x", actions=[action]), row("b", hours=3.2, left=2, actions=[action])], [], "1")
     assert survey_text(value).splitlines() == [
         "2 repositories analyzed",
-        "  50% of the CUDA places in Python are converted automatically; "
-        "3 findings are left in all files: about 4 hours of work",
-        "  no known blocker at import or at the first step: 1 of 2 repositories",
+        "  CUDA places in Python: 4 of 8 converted automatically (50%); "
+        "left in all files: 3 findings, about 4 hours of work",
+        "  known blockers at import or at the first step: 1 of 2 repositories",
         "  packages, kernels and APIs that stop programs at import or at the first step",
-        "  (repositories with no other entry of this list / with others; blockers in own files are not counted):",
-        "      1 / 0   x",
+        "  (stops alone: none of the others stops the repository; blockers in own files are not counted)",
+        "  stops alone  stops  what",
+        "            1      1  x",
         "  converted  work left          repository: what to do first",
         "        50%  about 1 hour       a: Replace x: no NPU support (a.py:1)",
         "        50%  about 3 hours      b: Replace x: no NPU support (a.py:1)",

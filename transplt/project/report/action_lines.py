@@ -11,6 +11,7 @@ from transplt.base.language import gettext, marked, ngettext, translated
 from transplt.base.render.cell import visible
 from transplt.engine.actions.action import Action, Place, written_by
 from transplt.engine.actions.actions import separate, total_hours
+from transplt.engine.actions.effort import percent
 from transplt.engine.actions.groups import aside
 from transplt.project.report.wrapped import wrapped
 
@@ -82,6 +83,16 @@ def about(hours: float) -> str:
     if hours < 1:
         return gettext("less than an hour")
     return ngettext("about {count} hour", "about {count} hours", round(hours))
+
+
+def converted(done: int, counted: int) -> str:
+    """How much of what is bound to CUDA a migration edits, as every face says it."""
+    if not counted:
+        return gettext("no place in Python is bound to CUDA")
+    return gettext(
+        "CUDA places in Python: {done} of {count} converted automatically ({share})",
+        done=done, count=counted, share=percent(done / counted),
+    )  # fmt: skip
 
 
 def how_many(action: Action) -> str:

@@ -13,7 +13,7 @@ from transplt.base.finding import Finding
 from transplt.base.language import gettext, translated
 from transplt.base.render.cell import cell, visible
 from transplt.engine.actions.effort import FileEffort, percent
-from transplt.project.report.action_lines import action_object, first_actions
+from transplt.project.report.action_lines import action_object, converted, first_actions
 from transplt.project.report.action_rows import ACTION_COLUMNS, action_rows
 from transplt.project.report.analysis_summary import Summary
 from transplt.project.report.target_lines import target_lines
@@ -142,10 +142,8 @@ def _one(summary: Summary) -> Iterator[str]:
     yield visible(result.name)
     yield from (f"  {line}" for line in target_lines(result.target, verbose=True))
     yield from first_actions(summary.actions, _MOST) if summary.actions else ("  " + gettext("nothing left to do"),)
-    yield "  " + gettext(
-        "CUDA places in Python: {done} of {count} converted automatically ({share}); left in all files: {left}",
-        done=effort.done, count=effort.counted, share=percent(effort.share, effort.counted), left=effort.left,
-    )  # fmt: skip
+    places = converted(effort.done, effort.counted)
+    yield "  " + gettext("{places}; left in all files: {left}", places=places, left=effort.left)
     if found := [f"{count} {sheet}" for sheet, count in summary.counts.items() if count]:
         yield "  " + gettext("findings: {counts}", counts=gettext(", ").join(found))
     yield "  " + gettext(

@@ -76,7 +76,7 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
     host = host_settings_by_group() if result.settings.tune else ()
     omitted = len(findings) - sum(len(file.findings) for file in files)
     groups = action_groups(actions, places)
-    edits, left = len(result.own_edits), len(open_findings)
+    edits, left, counted = len(result.own_edits), len(open_findings), of_python(result)
     contents = _contents(len(separate(actions)), groups, len(findings), len(files), host=bool(host), pages=len(pages))
     page = fill(
         TEMPLATE,
@@ -93,8 +93,8 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
         actions=len(separate(actions)),
         hours=about(total_hours(actions)),
         tokens=result.tokens,
-        automatic=automatic_share(result),
-        counted=_of_python(result),
+        automatic=percent(counted.share, counted.counted),
+        counted=counted,
         edits=edits,
         unsafe=sum(finding.applied and finding.level is Level.UNSAFE for finding in findings),
         left=left,
@@ -183,12 +183,8 @@ def _action_row(action: Action, at: str, places: Mapping[str, ShownFile]) -> dic
     }
 
 
-def automatic_share(result: RunResult) -> str:
-    """The edited part of the places in Python, as `analyze` and `survey` give it; all where there are none."""
-    return percent((counted := _of_python(result)).share, counted.counted)
-
-
-def _of_python(result: RunResult) -> FileEffort:
+def of_python(result: RunResult) -> FileEffort:
+    """What counts of the places in Python, and what of it is edited, as `analyze` and `survey` give it."""
     efforts = (effort_of(record.path, record.findings) for record in result.python_files)
     return total(efforts, {record.path for record in result.python_files}, 0.0)
 

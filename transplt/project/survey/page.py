@@ -9,7 +9,7 @@ from transplt.base.render.cell import first_of, many, shortened
 from transplt.base.render.templates import asset, fill
 from transplt.engine.actions.action import BLOCKS_TEXT
 from transplt.engine.actions.effort import percent
-from transplt.project.report.action_lines import about
+from transplt.project.report.action_lines import about, converted
 from transplt.project.survey.portfolio import SHARED, STOPS
 
 _MOST, _MOST_TEXT, _MOST_ACTIONS, _MOST_NAMES = 60, 300, 30, 40
@@ -32,12 +32,12 @@ def survey_page(value: dict[str, Any]) -> bytes:
             (
                 "of the CUDA places in Python converted automatically",
                 percent(total["share_automatic"], total["counted"]),
-                f"{many(total['left'], 'finding')} left",
+                f"{total['done']} of {total['counted']}; {many(total['left'], 'finding')} left in all files",
             ),
             ("work left", about(total["hours"]), "rough, for someone who knows the code: half or double is possible"),
             (
-                "no known blocker", f"{total['nothing_stops']}",
-                "at import or at the first step; blockers only in their own files: "
+                "repositories with a known blocker", f"{total['analysed'] - total['nothing_stops']}",
+                "at import or at the first step; with blockers in their own files only: "
                 f"{total['nothing_missing'] - total['nothing_stops']}",
             ),
         ],
@@ -81,6 +81,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
         "source": _cut(row["source"]),
         "commit": row["commit"][:12],
         "share": percent(row["share_automatic"], row["counted"]),
+        "converted": converted(row["done"], row["counted"]),
         "share_value": row["share_automatic"],
         "width": round(row["share_automatic"] * 100, 1),
         "left": row["left"],

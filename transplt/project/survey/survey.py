@@ -15,8 +15,8 @@ import transplt
 from transplt.base.disk.replace import remove_unfinished, write_whole
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.text.regular_file import RECORDS, read_regular
-from transplt.engine.actions.effort import percent
 from transplt.project.executors import Where, carry_out
+from transplt.project.report.action_lines import converted
 from transplt.project.survey.alone import analyse
 from transplt.project.survey.fingerprint import SCHEMA
 from transplt.project.survey.portfolio import document
@@ -108,8 +108,8 @@ def survey(
         _write(path, (json.dumps(value, indent=1, ensure_ascii=True, sort_keys=True) + "\n").encode("ascii"))
         rows[task.name] = state.row
         made += 1
-        share = percent(state.row["share_automatic"], state.row["counted"])
-        progress(f"{before}: {share} converted automatically ({answer.cpu:.1f} s, {answer.peak_mb} MB)")
+        places = converted(state.row["done"], state.row["counted"])
+        progress(f"{before}: {places} ({answer.cpu:.1f} s, {answer.peak_mb} MB)")
     value = document(
         [rows[source.name] for source in sources if source.name in rows],
         [

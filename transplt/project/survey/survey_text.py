@@ -7,7 +7,7 @@ from typing import Any
 
 from transplt.base.render.cell import many, shortened
 from transplt.engine.actions.effort import percent
-from transplt.project.report.action_lines import about
+from transplt.project.report.action_lines import about, converted
 from transplt.project.survey.portfolio import SHARED
 
 _MOST, _MOST_NAME, _MOST_TITLE = 10, 40, 80
@@ -25,21 +25,19 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     if not total["analysed"]:
         yield from _failed(value)
         return
-    left = f"{many(total['left'], 'finding')} {'is' if total['left'] == 1 else 'are'} left in all files"
-    left = f"{left}: {about(total['hours'])} of work" if total["left"] else "nothing is left"
-    done = f"{percent(total['share_automatic'])} of the CUDA places in Python are converted automatically"
-    yield f"  {done if total['counted'] else 'no place in Python is bound to CUDA'}; {left}"
-    free, own = total["nothing_stops"], total["nothing_missing"] - total["nothing_stops"]
-    yield f"  no known blocker at import or at the first step: {free} of {many(total['analysed'], 'repository')}"
-    if own:
-        yield f"  stopped by their own files only: {many(own, 'repository')} (report.html lists the blockers)"
+    left = f"{many(total['left'], 'finding')}, {about(total['hours'])} of work" if total["left"] else "nothing"
+    yield f"  {converted(total['done'], total['counted'])}; left in all files: {left}"
+    stopped, own = total["analysed"] - total["nothing_stops"], total["nothing_missing"] - total["nothing_stops"]
+    in_own = f", {own} of them in their own files only (report.html lists the blockers)" if own else ""
+    many_stopped = f"{stopped} of {many(total['analysed'], 'repository')}"
+    yield f"  known blockers at import or at the first step: {many_stopped}{in_own}"
     shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
     if shared:
         yield "  packages, kernels and APIs that stop programs at import or at the first step"
-        yield "  (repositories with no other entry of this list / with others; blockers in own files are not counted):"
+        yield "  (stops alone: none of the others stops the repository; blockers in own files are not counted)"
+        yield "  stops alone  stops  what"
         for each in shared[:_MOST]:
-            alone = len(each["last"])
-            yield f"  {alone:>5} / {len(each['blocks']) - alone:<3} {each['title']}"
+            yield f"  {len(each['last']):>11}  {len(each['blocks']):>5}  {each['title']}"
         if len(shared) > _MOST:
             yield f"    and {len(shared) - _MOST} more in report.html"
     if value["repositories"]:
