@@ -5,6 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern
+from transplt.base.finding import Level
+from transplt.base.settings import Settings
+from transplt.engine.engine import migrate_source
+from transplt.flow.facts import ProjectFacts
 
 CLASS = '''\
 class OneCardDataParallel({base}):
@@ -127,6 +131,28 @@ def test_a_file_with_the_other_wrapper_says_so() -> None:
     source = "import torch\nnet = torch.nn.DataParallel(net)\nnet = torch.nn.parallel.DistributedDataParallel(net)\n"
     (remark,) = [each for each in migrate(source).findings if each.code == "NPU507"]
     assert "this file already has DistributedDataParallel" in remark.help
+
+
+@pytest.mark.parametrize(
+    ("given", "level"),
+    [
+        ({("a.py", "--multiprocessing-distributed"): (True,)}, Level.INFO),
+        ({("a.py", "--ddp"): (True,)}, Level.INFO),
+        ({("a.py", "--ddp"): (False,)}, Level.MANUAL),
+        ({("a.py", "--ddp"): ()}, Level.MANUAL),
+        ({("b.py", "--ddp"): (True,)}, Level.MANUAL),
+        ({("a.py", "--resume"): (True,)}, Level.MANUAL),
+        ({}, Level.MANUAL),
+    ],
+)
+def test_what_all_commands_start_with_the_other_wrapper_asks_for_nothing(
+    given: dict[tuple[str, str], tuple[bool, ...]], level: Level
+) -> None:
+    source = "import torch\nnet = torch.nn.DataParallel(net)\nnet = torch.nn.parallel.DistributedDataParallel(net)\n"
+    for text, expected in ((source, level), (source.replace("Distributed", ""), Level.MANUAL)):
+        result = migrate_source(text.encode(), "a.py", Settings(), ProjectFacts(known=True, given_at=given))
+        remark = next(each for each in result.findings if each.code == "NPU507")
+        assert (remark.level, remark.help.startswith("nothing to edit")) == (expected, expected is Level.INFO)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def on_its_first_card_already(work: Work, call: ast.Call) -> Finds:
 
 
 def _one_card(work: Work, call: ast.Call, api: str, message: str) -> Note:
-    level = Level.MANUAL if _is_for_several(work, call) else Level.INFO
+    level = Level.MANUAL if _is_for_several(work, call) and not _started_with(work) else Level.INFO
     return work.note(call, "NPU507", message, level=level, api=api, help=_advice(work), effort=_EFFORT, blocks="slow")
 
 
@@ -213,7 +213,16 @@ def _place(work: Work, call: ast.Call) -> ast.stmt | None:
     return place if begins(above) < begins(place) <= begins(call) else None
 
 
+def _started_with(work: Work) -> str:
+    """The option with which all commands of the project start this file, where that asks for its other wrapper."""
+    given = work.project.given_at.items() if b"DistributedDataParallel" in work.source.utf8 else ()
+    found = (words for (path, words), value in given if path == work.scan.path and value == (True,))
+    return next((words for words in found if "distributed" in words or "ddp" in words), "")
+
+
 def _advice(work: Work) -> str:
+    if option := _started_with(work):
+        return f"nothing to edit: for several cards start it with {option}, as all commands of the project do"
     if b"DistributedDataParallel" in work.source.utf8:
         return f"{_SEVERAL}: this file already has DistributedDataParallel for that; start it that way"
     return (
