@@ -96,6 +96,10 @@ _HELP = {
     "huggingface_hub.cached_download": "write huggingface_hub.hf_hub_download(repo_id, filename)",
     "skimage.feature.greycomatrix": "write graycomatrix",
     "skimage.feature.greycoprops": "write graycoprops",
+    **{
+        f"timm.models.layers.{name}": "import from timm.layers in place of timm.models.layers, with timm 0.9 or newer"
+        for name in "activations attention_pool2d helpers linear mlp norm_act patch_embed".split()
+    },
 }
 #: What the rules and old_names.py rename.
 _RENAMED = {f"numpy.{name}" for name in _TYPES} | builtin_rules(_NEWEST_TORCH).names.keys()
