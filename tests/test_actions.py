@@ -728,6 +728,26 @@ def test_the_share_of_automatic_work_is_that_of_python(tmp_path: Path) -> None:
     assert of_python(diff_tree(make_plan(Options(tmp_path / "in", jobs=0)))).share == 1.0
 
 
+def test_requirements_are_no_places(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch\nx = torch.ones(2).cuda()\n")
+    (tmp_path / "setup.py").write_text(
+        "from setuptools import setup\nsetup(install_requires=['torch==1.3.1', 'matplotlib==3.1.1'])\n"
+    )
+    summary = summarize(analyse_tree(make_plan(Options(tmp_path, jobs=0))))
+    assert {each.code for each in summary.result.findings if each.open} >= {"NPU845"}
+    assert (summary.effort.done, summary.effort.counted) == (1, 1)
+
+
+def test_a_second_command_keeps_its_own_advice(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch\nx = torch.ones(2).cuda()\n")
+    (tmp_path / "README.md").write_text(
+        "```sh\ndocker run --rm --gpus all midas\n```\n\n```sh\nwget https://x.org/cu110/libtorch-1.7.0+cu110.zip\n```\n"
+    )
+    actions = summarize(analyse_tree(make_plan(Options(tmp_path, jobs=0)))).actions
+    (how,) = [each.how for each in actions if "NPU865" in each.codes]
+    assert "install torch and torch-npu" in how and "README.md, line 2: write instead: --device" in how
+
+
 @pytest.mark.parametrize("sample", ["image_classifier", "quick_start", "text_model"])
 def test_the_share_is_one_figure_in_all_reports(sample: str) -> None:
     """A migration writes lines that an analysis does not (`import torch_npu`): these are no places."""

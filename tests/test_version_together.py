@@ -193,7 +193,6 @@ SILENT: list[Tree] = [
     {"workflow.yml": "jobs:\n  x:\n    steps:\n      - run: pip install torch==2.4.0\n"},
     {"examples/requirements.txt": "torch==2.4.0\n"},
     {"third_party/x/requirements.txt": "torch==2.4.0\n"},
-    {"a/requirements.txt": "torch==1.4.0\n"},
     {"a/b/c/requirements.txt": "torch==2.4.0\n"},
     {"Dockerfile": "ARG TORCH\nFROM pytorch/pytorch:${TORCH}-cuda12.1\n"},
 ]
@@ -204,6 +203,13 @@ def test_what_says_nothing_of_a_version(tmp_path: Path, tree: Tree) -> None:
     target = choose_target(made(tmp_path, tree), None)
     assert (target.version, target.why) == (NEWEST, "the default, since no requirement file pins torch")
     assert (target.weighed, target.disagreements) == ((), ())
+
+
+def test_a_part_that_asks_for_an_older_torch_is_named(tmp_path: Path) -> None:
+    target = choose_target(made(tmp_path, {"a/requirements.txt": "torch==1.4.0\n"}), None)
+    why = "the default: a/requirements.txt requires torch==1.4.0, for which torch_npu has no release"
+    assert (target.version, target.why) == (NEWEST, why)
+    assert [each.partition(":")[0] for each in target.changes][-2:] == ["torch 2.0", "torch 2.6"]
 
 
 #: (tree, version, the file and line of the finding, its message)

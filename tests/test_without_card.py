@@ -11,6 +11,18 @@ from tests.distributed.running import in_process as transplt
 NETWORK = "import torch\nmodel = torch.nn.Linear(2, 2)\n"
 
 
+def test_requirements_of_what_asks_for_no_card_may_stay(tmp_path: Path) -> None:
+    project = tmp_path / "net"
+    project.mkdir()
+    (project / "train.py").write_text(f"{NETWORK}model(torch.ones(2)).sum().backward()\n")
+    (project / "setup.py").write_text(
+        "from setuptools import setup\nsetup(install_requires=['torch==1.3.1', 'matplotlib==3.1.1'])\n"
+    )
+    assert "nothing left to do" in transplt("-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path).stderr
+    (project / "train.py").write_text(f"{NETWORK}model.cuda()\n")
+    assert "stops at import" in transplt("-i", str(project), "-o", str(tmp_path / "new"), cwd=tmp_path).stderr
+
+
 @pytest.mark.parametrize(
     ("source", "told"),
     [

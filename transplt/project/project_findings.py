@@ -13,7 +13,7 @@ from transplt.base.text.regular_file import SOURCE, read_regular
 
 #: As in transplt/engine/files/dependencies/codes.py, which what is remembered does not load.
 _NOT_ADDED = "NPU844"
-_TOO_OLD = "NPU291"
+_TOO_OLD, _PYTHON = "NPU291", "NPU845"
 _OF_REQUIREMENTS = "NPU84"
 _COMMAND, _NATIVE = "NPU865", "NPU806"
 #: What is said wherever a program runs: of files without map_location, what newer packages refuse, limits and advice,
@@ -69,7 +69,8 @@ def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, analysed: b
 
     def settled(finding: Finding) -> Finding:
         asks = finding.code == _NOT_ADDED
-        if without_card and finding.open and (asks or (finding.code == _TOO_OLD and finding.api == "torch")):
+        of_torch = asks or finding.code == _PYTHON or (finding.code == _TOO_OLD and finding.api == "torch")
+        if without_card and finding.open and of_torch:
             message = f"{finding.message}; nothing in the project needs a card"
             return replace(finding, level=Level.INFO, effort=None, message=message)
         if finding.code == _COMMAND and finding.api == "torch" and not (listed or without_card or "/" in finding.path):

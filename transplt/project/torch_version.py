@@ -26,6 +26,7 @@ from transplt.rules.versions import spans, version_key
 _FLOOR = re.compile(r"(?<![<!])=|>")
 _NEWEST_WITH_ONE = marked("{path} requires {text}, for which torch_npu has no release; chosen: the newest that has one")
 _DEFAULT_OF_PARTS = marked("the default, since parts of the project pin different releases of torch")
+_DEFAULT_FOR_OLDER = marked("the default: {path} requires {text}, for which torch_npu has no release")
 _OLDER_PART = marked(
     "{why}; {path} requires {text}, for which torch_npu has no release: {version} is used, the oldest that has one"
 )
@@ -53,9 +54,12 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
         found, of_parts, older = voices_of_parts(root)
     if not found:
         why = Sentence(_DEFAULT_OF_PARTS if of_parts else "the default, since no requirement file pins torch")
+        if older and not of_parts:
+            why = Sentence(_DEFAULT_FOR_OLDER, path=older[0].pin.path, text=older[0].text)
         for ask in older[:_MOST_ASKS] if of_parts else ():
             why = Sentence(_OLDER_PART, why=why, path=ask.pin.path, text=ask.text, version=TORCH_VERSIONS[0])
-        target = _target(DEFAULT_TORCH_VERSION, "; ".join((why, *unread)) if unread else why)
+        named = "" if of_parts or not older else older[0].read.named
+        target = _target(DEFAULT_TORCH_VERSION, "; ".join((why, *unread)) if unread else why, named)
         return replace(target, of_parts=of_parts)
     from transplt.project.disagreements import disagreements  # reads lists of packages
 

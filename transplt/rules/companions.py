@@ -121,7 +121,7 @@ def no_wheel(pin: Requirement, torch: str, python: str) -> str:
     if not older_pins([pin], (python,), only=True):
         return f"{pin.name}{pin.specifier}: of the Pythons that torch {torch} needs, only {python} has a wheel"
     first = first_wheel(normalised(pin.name), python)
-    since = f"; {first} is the first release with one" if first else ""
+    since = f"; {first} is the first known to install there" if first else ""
     return f"{pin.name}{pin.specifier}: no wheel for Python {python} or newer, which torch {torch} needs{since}"
 
 

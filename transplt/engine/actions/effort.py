@@ -12,8 +12,8 @@ from transplt.base.finding import Effort, Finding
 HOURS = {Effort.LOW: 0.25, Effort.MEDIUM: 1.5, Effort.HIGH: 8.0}
 #: Codes of findings about lines of files that are not Python.
 _LINES = "NPU80"
-#: What newer packages refuse, and files that may come from a GPU: work, but no place that is bound to CUDA.
-_UNBOUND = ("NPU152", "NPU293")
+#: What newer packages refuse, files that may come from a GPU, and requirements: work, but no place bound to CUDA.
+_UNBOUND = ("NPU152", "NPU293", "NPU290", "NPU291", "NPU84")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def effort_of(path: str, findings: Sequence[Finding]) -> FileEffort:
         elif finding.open:
             effort = finding.effort or Effort.LOW
             left[effort] += 1
-            bound += finding.code not in _UNBOUND
+            bound += not finding.code.startswith(_UNBOUND)
             before = hours.get(finding.code)
             if before is None:
                 hours[finding.code] = HOURS[effort]

@@ -240,7 +240,9 @@ class Groups:
         finding = self._leading.get((finding.code, finding.path, about), finding)
         if (folder := of_others(finding.path)) is not None:
             return _third_party(finding, folder)
-        with_it = finding.path in self._images and finding.code in _WITH_THE_IMAGE
+        with_it = finding.path in self._images and (
+            finding.code in _WITH_THE_IMAGE or (self._portable and finding.code == _TOO_OLD)  # the image of CUDA stays
+        )
         if with_it or (self._images and _OF_A_DRIVER.search(finding.path)):
             page = _page(IMAGE)
             of_style = self._substitution(replace(finding, code=IMAGE))

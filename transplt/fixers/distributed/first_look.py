@@ -122,11 +122,11 @@ def _nothing(work: Work, tree: ast.Module, training: Training) -> Finds:
     if not tree.body:
         return
     why = (
-        "no backward pass was found from the main file"
+        "transplt could not follow the main file to a backward pass"
         if not training.backwards
         else "the main file calls no training code"
     )
-    do = "pass the file that trains to -m, or create the process group and wrap the model by hand"
+    do = "pass the script that trains to -m; where it is this one, create the process group and wrap the model by hand"
     yield _left_whole(work, tree, why, do)
 
 

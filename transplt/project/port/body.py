@@ -74,7 +74,7 @@ def body(
     lines += ["- No card was used.", ""]
     lines = [*(lines if commits else ["## What this does", "", _NO_CHANGE, ""]), "## What is left", ""]
     items = [*_left(left)]
-    lines += [_OF_NPUS, ""] if items else []
+    lines += [_OF_NPUS, ""] if items and modules else []
     room = MOST_LINES - len(lines)
     if len(items) > room:
         more = len(items) - room + 1

@@ -219,10 +219,12 @@ def _keeping_setuptools_back(document: Document, requirements: list[Requirement]
     firsts = without_pkg_resources(releases.torch)
     stuck = [each for each in requirements if firsts.get(normalised(each.name)) == ""]
     for each in (*stuck, *older_than(requirements, lambda name: firsts.get(name, ""))):
+        first = firsts[normalised(each.name)]
+        other = f", or {each.name}>={first}" if first else ""
         yield Note(
             (each.start, each.end), PYTHON, _level(document, each),
             f"{each.name}{each.specifier} imports pkg_resources, which setuptools 82 removed",
-            api="pkg_resources", effort=Effort.LOW, help=f"require {_OF_PKG_RESOURCES}",
+            api="pkg_resources", effort=Effort.LOW, help=f"require {_OF_PKG_RESOURCES}{other}",
             details=((BOUND_BY, _OF_PKG_RESOURCES), ("thing", each.name)),
         )  # fmt: skip
 
