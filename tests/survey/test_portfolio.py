@@ -98,7 +98,7 @@ def test_what_the_terminal_says() -> None:
         "left in all files: 3 findings, about 4 hours of work",
         "  known blockers at import or at the first step: 1 of 2 repositories",
         "  packages, kernels and APIs that stop programs at import or at the first step",
-        "  (stops alone: none of the others stops the repository; blockers in own files are not counted)",
+        "  (stops alone: none of the others stops the repository; its own code and requirements are not counted)",
         "  stops alone  stops  what",
         "            1      1  x",
         "  converted  work left          repository: what to do first",

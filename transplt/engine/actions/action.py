@@ -103,6 +103,11 @@ class Action:
         return len(self.findings)
 
     @property
+    def lines(self) -> int:
+        """How many lines its places are: two findings of one line are one place for a reader."""
+        return sum(len(place.lines) for place in self.places)
+
+    @property
     def first(self) -> str:
         """The place to begin with, `path:line`."""
         return f"{self.places[0].path}:{self.places[0].lines[0]}"

@@ -57,7 +57,7 @@ def first_actions(actions: Sequence[Action], most: int, width: int = 0) -> Itera
         head = gettext("{actions}; the first {most}", actions=head, most=most)
     yield from wrapped("  " + gettext("{actions}:", actions=head), width, _MARGIN)
     for number, action in enumerate(actions[:most], 1):
-        more = action.count - 1
+        more = action.lines - 1
         where = shown(action.first)
         if more:
             where = ngettext("{first} and {count} more place", "{first} and {count} more places", more, first=where)
@@ -97,9 +97,9 @@ def converted(done: int, counted: int) -> str:
 
 def how_many(action: Action) -> str:
     """How many places an action has, in how many files."""
-    places = ngettext("{count} place", "{count} places", action.count)
+    places = ngettext("{count} place", "{count} places", action.lines)
     files = len({place.path for place in action.places})
-    if action.count > 1:
+    if action.lines > 1:
         places = ngettext("{places} in {count} file", "{places} in {count} files", files, places=places)
     parts = [places]
     met = [*conditions(action)]

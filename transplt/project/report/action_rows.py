@@ -22,6 +22,6 @@ def action_rows(actions: Sequence[Action]) -> Iterator[tuple[str | int | float, 
     for each, action in numbered:
         yield (
             each, action.heading.partition(":")[0], cell(action.title), EFFORT_TEXT[action.effort], action.hours,
-            action.count, len({place.path for place in action.places}),
+            action.lines, len({place.path for place in action.places}),
             cell("; ".join(place_text(place) for place in action.places)), cell(action.how), ", ".join(action.codes),
         )  # fmt: skip

@@ -163,7 +163,7 @@ def _action_row(action: Action, at: str, places: Mapping[str, ShownFile]) -> dic
         file = places.get(visible(place.path))  # None where the page does not have it
         links.append({"text": visible(place_text(place)), "href": file.place(place.lines[0]) if file else ""})
     # What is decided once may hold for several places, as they are about one thing.
-    one_choice = action.count > 1 and not action.parts and len({place.name for place in action.places}) == 1
+    one_choice = action.lines > 1 and not action.parts and len({place.name for place in action.places}) == 1
     count = gettext("one decision for {places}", places=how_many(action)) if one_choice else how_many(action)
     return {
         "at": at,

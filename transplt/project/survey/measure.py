@@ -88,7 +88,7 @@ def row_of(summary: Summary) -> dict[str, Any]:
         "actions": [
             {
                 "title": visible(each.title), "blocks": each.stands, "effort": each.effort.value, "hours": each.hours,
-                "codes": list(each.codes), "places": each.count, "first": visible(each.first),
+                "codes": list(each.codes), "places": each.lines, "first": visible(each.first),
             }
             for each in actions[:_MOST_ROWS]
         ],

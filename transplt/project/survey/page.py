@@ -37,7 +37,7 @@ def survey_page(value: dict[str, Any]) -> bytes:
             ("work left", about(total["hours"]), "rough, for someone who knows the code: half or double is possible"),
             (
                 "repositories with a known blocker", f"{total['analysed'] - total['nothing_stops']}",
-                "at import or at the first step; with blockers in their own files only: "
+                "at import or at the first step; stopped by their own code or requirements only: "
                 f"{total['nothing_missing'] - total['nothing_stops']}",
             ),
         ],

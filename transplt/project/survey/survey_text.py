@@ -28,13 +28,13 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     left = f"{many(total['left'], 'finding')}, {about(total['hours'])} of work" if total["left"] else "nothing"
     yield f"  {converted(total['done'], total['counted'])}; left in all files: {left}"
     stopped, own = total["analysed"] - total["nothing_stops"], total["nothing_missing"] - total["nothing_stops"]
-    in_own = f", {own} of them in their own files only (report.html lists the blockers)" if own else ""
+    in_own = f", {own} of them only by their own code or requirements (report.html lists these)" if own else ""
     many_stopped = f"{stopped} of {many(total['analysed'], 'repository')}"
     yield f"  known blockers at import or at the first step: {many_stopped}{in_own}"
     shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
     if shared:
         yield "  packages, kernels and APIs that stop programs at import or at the first step"
-        yield "  (stops alone: none of the others stops the repository; blockers in own files are not counted)"
+        yield "  (stops alone: none of the others stops the repository; its own code and requirements are not counted)"
         yield "  stops alone  stops  what"
         for each in shared[:_MOST]:
             yield f"  {len(each['last']):>11}  {len(each['blocks']):>5}  {each['title']}"
