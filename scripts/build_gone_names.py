@@ -97,7 +97,7 @@ _HELP = {
     "skimage.feature.greycomatrix": "write graycomatrix",
     "skimage.feature.greycoprops": "write graycoprops",
     **{
-        f"timm.models.layers.{name}": "import from timm.layers in place of timm.models.layers, with timm 0.9 or newer"
+        f"timm.models.layers.{name}": "import from timm.layers instead of timm.models.layers, with timm 0.9 or newer"
         for name in "activations attention_pool2d helpers linear mlp norm_act patch_embed".split()
     },
 }

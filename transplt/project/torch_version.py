@@ -53,12 +53,8 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
     if not found:
         found, of_parts, older = voices_of_parts(root)
     if not found:
-        why = Sentence(_DEFAULT_OF_PARTS if of_parts else "the default, since no requirement file pins torch")
-        if older and not of_parts:
-            why = Sentence(_DEFAULT_FOR_OLDER, path=older[0].pin.path, text=older[0].text)
-        for ask in older[:_MOST_ASKS] if of_parts else ():
-            why = Sentence(_OLDER_PART, why=why, path=ask.pin.path, text=ask.text, version=TORCH_VERSIONS[0])
-        named = "" if of_parts or not older else older[0].read.named
+        why = _why_default(older, of_parts=of_parts)
+        named = older[0].read.named if older and not of_parts else ""
         target = _target(DEFAULT_TORCH_VERSION, "; ".join((why, *unread)) if unread else why, named)
         return replace(target, of_parts=of_parts)
     from transplt.project.disagreements import disagreements  # reads lists of packages
@@ -66,9 +62,8 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
     target = _together(root, found)
     asks = list(asks_in(found))
     # `requirements.txt torch>=1.5.0; Dockerfile torch==1.5 (no torch_npu)`
-    listed = [f"{ask.pin.path} {ask.weighed}" for ask in asks[:_MOST_ASKS]]
-    listed += [f"and {len(asks) - _MOST_ASKS} more"] if len(asks) > _MOST_ASKS else []
-    weighed = [f"weighed: {'; '.join(listed)}"] if len(asks) > 1 else []
+    listed = first_of([f"{ask.pin.path} {ask.weighed}" for ask in asks], _MOST_ASKS, "; ")
+    weighed = [f"weighed: {listed}"] if len(asks) > 1 else []
     bounded = [ask for ask in asks if ask.direct and not ask.conditional and _FLOOR.search(ask.pin.specifier)]
     admitted = (each for ask in bounded for each in ask.read.allowed - {NEWER})
     oldest = min(admitted, key=version_key, default=target.version)
@@ -78,6 +73,17 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
         disagreements=disagreements(found, target.version),
         oldest=oldest if version_key(oldest) < version_key(target.version) else "",
     )
+
+
+def _why_default(older: Sequence[Ask], *, of_parts: bool) -> str:
+    """Why no file decides: those of parts differ, ask for what torch_npu has no release for, or say nothing."""
+    if not of_parts:
+        asked = {"path": older[0].pin.path, "text": older[0].text} if older else {}
+        return Sentence(_DEFAULT_FOR_OLDER if older else "the default, since no requirement file pins torch", **asked)
+    why = Sentence(_DEFAULT_OF_PARTS)
+    for ask in older[:_MOST_ASKS]:
+        why = Sentence(_OLDER_PART, why=why, path=ask.pin.path, text=ask.text, version=TORCH_VERSIONS[0])
+    return why
 
 
 def check_version(text: str) -> str:

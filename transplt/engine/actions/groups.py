@@ -211,6 +211,7 @@ class Groups:
         self._engines = Engines(known)
         #: Recipes that start from an image of CUDA: what they set and install for it goes with the image.
         self._images = {each.path for each in open_ if each.code == IMAGE}
+        self._with_image = (*_WITH_THE_IMAGE, *[_TOO_OLD] * self._portable)  # portable keeps the image of CUDA
         #: C++ that asks whether there is a card, and goes on without one.
         lines = ((each.path, each.api, *each.every_detail("name")) for each in open_ if each.code == _NATIVE)
         self._asking = {path for path, *names in lines if any(map(_ASKED.search, names))}
@@ -240,9 +241,7 @@ class Groups:
         finding = self._leading.get((finding.code, finding.path, about), finding)
         if (folder := of_others(finding.path)) is not None:
             return _third_party(finding, folder)
-        with_it = finding.path in self._images and (
-            finding.code in _WITH_THE_IMAGE or (self._portable and finding.code == _TOO_OLD)  # the image of CUDA stays
-        )
+        with_it = finding.path in self._images and finding.code in self._with_image
         if with_it or (self._images and _OF_A_DRIVER.search(finding.path)):
             page = _page(IMAGE)
             of_style = self._substitution(replace(finding, code=IMAGE))

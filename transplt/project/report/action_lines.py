@@ -85,6 +85,12 @@ def about(hours: float) -> str:
     return ngettext("about {count} hour", "about {count} hours", round(hours))
 
 
+def few(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    first, more = ", ".join(names[:_MOST_PARTS]), len(names) - _MOST_PARTS
+    return first if more <= 0 else gettext("{names} and {count} more", names=first, count=more)
+
+
 def converted(done: int, counted: int) -> str:
     """How much of what is bound to CUDA a migration edits, as every face says it."""
     if not counted:

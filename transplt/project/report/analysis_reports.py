@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import transplt
@@ -13,10 +11,11 @@ from transplt.base.finding import Finding
 from transplt.base.language import gettext, translated
 from transplt.base.render.cell import cell, visible
 from transplt.engine.actions.effort import FileEffort, percent
-from transplt.project.report.action_lines import action_object, converted, first_actions
+from transplt.project.report.action_lines import action_object, converted, few, first_actions
 from transplt.project.report.action_rows import ACTION_COLUMNS, action_rows
 from transplt.project.report.analysis_summary import Summary
 from transplt.project.report.target_lines import target_lines
+from transplt.project.report.tokens import csv_bytes
 from transplt.rules.support_tables import published_for
 
 #: What marks a folder as ours, and carries a library's extensions to the projects that import it.
@@ -28,28 +27,25 @@ _RANKING_COLUMNS = (
     "limited", "unknown", "lowest torch",
 )  # fmt: skip
 _FORMAT = 2
-_MOST, _MOST_FILES = 5, 3
+_MOST = 5
 
 
 def csv_files(summary: Summary) -> dict[str, bytes]:
     """File name -> content: a file for each sheet, and the APIs, the efforts and the actions."""
     files = {
-        f"{sheet.replace(' ', '_').replace('-', '_')}.csv": _csv(_COLUMNS, map(_row, summary.rows(sheet)))
+        f"{sheet.replace(' ', '_').replace('-', '_')}.csv": csv_bytes([_COLUMNS, *map(_row, summary.rows(sheet))], "\n")
         for sheet in summary.counts
     }
-    files["apis.csv"] = _csv(
-        ("api", "uses", "status", "limit"),
-        ((cell(use.api), use.uses, use.status, cell(use.limit)) for use in summary.apis),
+    apis = ((cell(use.api), use.uses, use.status, cell(use.limit)) for use in summary.apis)
+    efforts = (
+        (cell(each.path), each.automatic, each.low, each.medium, each.high, round(each.share, 3), each.hours)
+        for each in (*summary.files, summary.effort)
+        if each.automatic or each.left
     )
-    files["effort.csv"] = _csv(
-        ("file", "automatic", "low", "medium", "high", "share automatic", "hours"),
-        (
-            (cell(each.path), each.automatic, each.low, each.medium, each.high, round(each.share, 3), each.hours)
-            for each in (*summary.files, summary.effort)
-            if each.automatic or each.left
-        ),
-    )
-    files["actions.csv"] = _csv(ACTION_COLUMNS, action_rows(summary.actions))
+    columns = ("file", "automatic", "low", "medium", "high", "share automatic", "hours")
+    files["apis.csv"] = csv_bytes([("api", "uses", "status", "limit"), *apis], "\n")
+    files["effort.csv"] = csv_bytes([columns, *efforts], "\n")
+    files["actions.csv"] = csv_bytes([ACTION_COLUMNS, *action_rows(summary.actions)], "\n")
     return files
 
 
@@ -59,14 +55,6 @@ def _row(finding: Finding) -> tuple[str | int, ...]:
         cell(finding.path), finding.span.line, finding.span.column, cell(finding.api), finding.code,
         finding.level.value, effort, cell(finding.text), cell(finding.help),
     )  # fmt: skip
-
-
-def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return out.getvalue().encode("utf-8", "backslashreplace")
 
 
 def document(summary: Summary) -> dict[str, Any]:
@@ -125,7 +113,7 @@ def analysis_csv(summaries: Sequence[Summary]) -> str:
     if len(summaries) > 1:
         return ranking_csv(summaries).decode("utf-8")
     rows = ((sheet, *_row(finding)) for sheet in summaries[0].counts for finding in summaries[0].rows(sheet))
-    return _csv(("sheet", *_COLUMNS), rows).decode("utf-8")
+    return csv_bytes([("sheet", *_COLUMNS), *rows], "\n").decode("utf-8")
 
 
 # --- for a person ----------------------------------------------------------------------------------------------------
@@ -159,10 +147,7 @@ def _one(summary: Summary) -> Iterator[str]:
             aim=aim, spoken=spoken,
         )  # fmt: skip
     if busy := [each for each in summary.files if each.left]:
-        named = ", ".join(visible(each.path) for each in busy[:_MOST_FILES])
-        if more := max(len(busy) - _MOST_FILES, 0):
-            named = gettext("{names} and {count} more", names=named, count=more)
-        yield "  " + gettext("most work: {files}", files=named)
+        yield "  " + gettext("most work: {files}", files=few([visible(each.path) for each in busy]))
     yield "  " + gettext("shapes that change at run time: transplt run --shapes")
 
 
@@ -199,7 +184,8 @@ def _ranking_rows(summaries: Sequence[Summary]) -> list[tuple[str | int, ...]]:
 
 def ranking_csv(summaries: Sequence[Summary]) -> bytes:
     """The ranking of several projects, the least work first."""
-    return _csv(_RANKING_COLUMNS, ((cell(str(row[0])), *row[1:]) for row in _ranking_rows(summaries)))
+    rows = ((cell(str(row[0])), *row[1:]) for row in _ranking_rows(summaries))
+    return csv_bytes([_RANKING_COLUMNS, *rows], "\n")
 
 
 def _ranking(summaries: Sequence[Summary]) -> Iterator[str]:

@@ -7,33 +7,22 @@ Before and After are texts with the escapes of Python: `\\n` is a line end, `\\\
 
 from __future__ import annotations
 
-import csv
-import io
-
 from transplt.base.render.cell import cell, exact_cell
 from transplt.project.report.migration_record import RunResult
+from transplt.project.report.tokens import csv_bytes
 
 COLUMNS = ("File", "Start Line", "End Line", "Operation Type", "Message", "Column", "Code", "Before", "After")
 
 
 def render_change_list(result: RunResult) -> bytes:
     """The bytes of the file; lines and columns are those of the input, both from 1."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-    for finding in sorted(result.edits, key=lambda each: (each.path, each.span.line, each.span.column, each.span.end)):
-        assert finding.edit is not None
-        writer.writerow(
-            (
-                cell(finding.path),
-                finding.span.line,
-                finding.span.end_line,
-                finding.edit.operation.value,
-                cell(finding.text),
-                finding.span.column,
-                finding.code,
-                exact_cell(finding.edit.before),
-                exact_cell(finding.edit.after),
-            )
+    edits = sorted(result.edits, key=lambda each: (each.path, each.span.line, each.span.column, each.span.end))
+    rows = [
+        (
+            cell(finding.path), finding.span.line, finding.span.end_line, edit.operation.value, cell(finding.text),
+            finding.span.column, finding.code, exact_cell(edit.before), exact_cell(edit.after),
         )
-    return text.getvalue().encode("utf-8")
+        for finding in edits
+        if (edit := finding.edit) is not None
+    ]  # fmt: skip
+    return csv_bytes([COLUMNS, *rows])

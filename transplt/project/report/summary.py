@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from transplt.base.disk.manifest import LEFT_OUT
 from transplt.base.errors import shown
@@ -14,7 +14,7 @@ from transplt.base.language import gettext, ngettext, plural, translated
 from transplt.base.render.cell import visible
 from transplt.engine.actions.actions import actions_of
 from transplt.engine.own_npu_folders import own_places
-from transplt.project.report.action_lines import action_lines, first_actions
+from transplt.project.report.action_lines import action_lines, few, first_actions
 from transplt.project.report.details import details
 from transplt.project.report.migration_record import WITHOUT_CARD, RunResult
 from transplt.project.report.target_lines import target_lines
@@ -159,7 +159,7 @@ def _happened(result: RunResult) -> Iterator[str]:
         yield gettext("the project supports NPUs itself: its files for CUDA stay (NPU200)")
     written = {record.path for record in result.helpers}
     if places := own_places(record.path for record in result.files if record.path not in written):
-        yield gettext("the project has its own NPU code; read it first: {names}", names=_few([*map(shown, places)]))
+        yield gettext("the project has its own NPU code; read it first: {names}", names=few([*map(shown, places)]))
     for record in result.files:
         if names := ", ".join(record.completed):
             path = shown(record.path)
@@ -194,14 +194,14 @@ def _failed(result: RunResult) -> Iterator[str]:
     for path, why in reasons:
         by_reason.setdefault(visible(translated(why)), []).append(path)
     for why, paths in tuple(by_reason.items())[:_MOST_NAMES]:
-        yield gettext("failed: {path}: {why}", path=_few(paths), why=why)
+        yield gettext("failed: {path}: {why}", path=few(paths), why=why)
     if len(by_reason) > _MOST_NAMES:
         yield gettext("failed: {count} files in all; the log lists them", count=len(reasons))
 
 
 def _left_out(result: RunResult) -> Iterator[str]:
     if result.left_out:
-        names = _few([shown(item.path) for item in result.left_out])
+        names = few([shown(item.path) for item in result.left_out])
         yield gettext("left out, as the log says why: {names}", names=names)
     if result.large:
         size = f"{sum(item.size for item in result.large) / 1e6:.0f}"
@@ -216,12 +216,6 @@ def _left_out(result: RunResult) -> Iterator[str]:
             "left out: {count} files over 10 MB, {size} MB; this copies them:", len(result.large), size=size,
         )  # fmt: skip
         yield f"  {bring_command(result)}"
-
-
-def _few(names: Sequence[str]) -> str:
-    """The first of some names, and how many more there are."""
-    first, more = ", ".join(names[:_MOST_NAMES]), len(names) - _MOST_NAMES
-    return first if more <= 0 else gettext("{names} and {count} more", names=first, count=more)
 
 
 def _launch(result: RunResult) -> str:

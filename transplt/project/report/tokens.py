@@ -20,12 +20,12 @@ COLUMNS = ("File", "Line", "Column", "Token", "Verdict", "Code", "Reason")
 
 def render_tokens(result: RunResult) -> Iterator[bytes]:
     """The bytes of the file, piece by piece: the head, then each input file that holds a token."""
-    yield _csv([COLUMNS])
+    yield csv_bytes([COLUMNS])
     for record in result.files:
         if len(record.ledger):
             path = cell(record.path)
             columns = {cause: named_cause(cause) for cause in record.ledger.causes}
-            yield _csv(
+            yield csv_bytes(
                 (path, line, column, token, cause.verdict.value, *columns[cause])
                 for line, column, token, cause in record.ledger
             )
@@ -40,7 +40,8 @@ def named_cause(cause: Cause) -> tuple[str, str]:
     return cause.code or cause.reason, cell(words)
 
 
-def _csv(rows: Iterable[Sequence[object]]) -> bytes:
+def csv_bytes(rows: Iterable[Sequence[object]], end: str = "\r\n") -> bytes:
+    """Rows as CSV, UTF-8 without a byte order mark; RFC 4180 ends lines with CRLF."""
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\r\n").writerows(rows)
-    return text.getvalue().encode("utf-8")
+    csv.writer(text, lineterminator=end).writerows(rows)
+    return text.getvalue().encode("utf-8", "backslashreplace")

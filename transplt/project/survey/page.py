@@ -19,10 +19,7 @@ def survey_page(value: dict[str, Any]) -> bytes:
     """The bytes of the page, UTF-8."""
     total = value["total"]
     shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
-    own = sorted(
-        (each for each in value["unblocking"] if each["kind"] not in SHARED),
-        key=lambda each: (-len(each["blocks"]), each["title"]),
-    )
+    own = [each for each in value["unblocking"] if each["kind"] not in SHARED]
     most = max((len(each["blocks"]) for each in shared), default=1)
     return fill(
         "survey.html.j2",
@@ -55,9 +52,7 @@ def survey_page(value: dict[str, Any]) -> bytes:
             {"title": _cut(each["title"]), "count": len(each["blocks"]), "names": _names(each["blocks"])}
             for each in own[:_MOST]
         ],
-        order=[
-            {"title": _cut(each["title"]), "done": each["done"]} for each in value["order"]
-        ][:_MOST],
+        order=[{"title": _cut(each["title"]), "done": each["done"]} for each in value["order"][:_MOST]],
         rows=[_row(row) for row in value["repositories"]],
         failed=[{**row, "source": _cut(row["source"])} for row in value["failed"]],
         packages=[

@@ -110,15 +110,11 @@ def survey(
         made += 1
         places = converted(state.row["done"], state.row["counted"])
         progress(f"{before}: {places} ({answer.cpu:.1f} s, {answer.peak_mb} MB)")
-    value = document(
-        [rows[source.name] for source in sources if source.name in rows],
-        [
-            {"name": source.name, "source": source.shown, "reason": failed[source.name]}
-            for source in sources
-            if source.name in failed
-        ],
-        transplt.__version__,
-    )
+    read = [rows[source.name] for source in sources if source.name in rows]
+    unread = [
+        {"name": one.name, "source": one.shown, "reason": failed[one.name]} for one in sources if one.name in failed
+    ]
+    value = document(read, unread, transplt.__version__)
     return Done(value, made, len(rows) - made)
 
 

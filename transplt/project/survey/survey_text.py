@@ -21,7 +21,8 @@ def survey_text(value: dict[str, Any]) -> str:
 def _lines(value: dict[str, Any]) -> Iterator[str]:
     total = value["total"]
     failed = f", {total['failed']} failed" if total["failed"] else ""
-    yield f"{many(total['analysed'], 'repository')} analyzed{failed}"
+    every = many(total["analysed"], "repository")
+    yield f"{every} analyzed{failed}"
     if not total["analysed"]:
         yield from _failed(value)
         return
@@ -29,8 +30,7 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     yield f"  {converted(total['done'], total['counted'])}; left in all files: {left}"
     stopped, own = total["analysed"] - total["nothing_stops"], total["nothing_missing"] - total["nothing_stops"]
     in_own = f", {own} of them only by their own code or requirements (report.html lists these)" if own else ""
-    many_stopped = f"{stopped} of {many(total['analysed'], 'repository')}"
-    yield f"  known blockers at import or at the first step: {many_stopped}{in_own}"
+    yield f"  known blockers at import or at the first step: {stopped} of {every}{in_own}"
     shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
     if shared:
         yield "  packages, kernels and APIs that stop programs at import or at the first step"
