@@ -162,8 +162,6 @@ _OF_RANKS = frozenset({"NPU314"})
 _OF_JOBS = frozenset({"NPU280", IMAGE, "NPU852", "NPU854", "NPU855"})
 #: Actions that are about the findings of their own code first: images, and what divides batches.
 _LEADING = frozenset({IMAGE, WRAPPED})
-#: Actions in which a second help is about another thing: what divides batches, commands, requirements.
-_EACH_HELP = frozenset({WRAPPED, "NPU865", "substitution"})
 #: A submodule that is not checked out.
 _SUBMODULE = "NPU866"
 
@@ -314,7 +312,7 @@ def _by_hand(draft: _Draft) -> str:
         for finding, _ in draft.findings:
             if finding.help and finding.help != help_:
                 others.setdefault(finding.help, finding)
-        for text, first in [*others.items()][:_MOST_HELPS] if draft.group.kind in _EACH_HELP or len(others) > 1 else ():
+        for text, first in [*others.items()][:_MOST_HELPS] if draft.group.kind != IMAGE or len(others) > 1 else ():
             also = marked("{how}. {path}, line {line}: {help}")
             help_ = Sentence(also, how=help_, path=first.path, line=first.span.line, help=text)
         return help_
