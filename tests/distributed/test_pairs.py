@@ -767,17 +767,6 @@ def test_files_that_a_function_writes_before_others_list_or_load_them(writes: st
     assert "wait()" not in output(script(head=head.replace("{before}", "if net.rank:\n    pass\nelse:\n    x = ")))
 
 
-@pytest.mark.parametrize("base", ["torch.utils.data.Dataset", "torch.nn.Module", "object"])
-@pytest.mark.parametrize(("method", "waits"), [("__init__", True), ("__getitem__", False)])
-def test_what_a_dataset_keeps_for_the_next_run(base: str, method: str, waits: bool) -> None:
-    """It is made before the workers of a loader are, which run the rest of it."""
-    body = "if not os.path.exists(path):\n            np.savez(path, 3)\n        self.rows = np.load(path)"
-    head = f"import os\nimport numpy as np\n\n\nclass Rows({base}):\n    def {method}(self, path):\n        {body}\n"
-    found = output(script(head=head, model="rows = Rows('a.npz')\nmodel = net().cuda()"))
-    assert ("        npu_port.wait()  # rank 0 has written it\n        self.rows" in found) is waits
-    assert ("                np.savez(path, 3)\n" in found) is waits
-
-
 PREPARED = """\
 import os
 

@@ -75,7 +75,7 @@ class Effects:
             return False
         classes = list(of_kind(ast.ClassDef, chain(node)))
         bases = [last_name(base) for cls in classes for base in cls.bases]
-        if any(name.endswith(_ELSEWHERE) for name in bases) and function.name != "__init__":
+        if any(name.endswith(_ELSEWHERE) for name in bases):
             # what a method of a model writes to a file, as `save` does; what it runs forth and back stays
             writes = called_name(node) in ("save", "save_file")
             if not (writes and bases == ["Module"] and "save" in str(getattr(function, "name", "")).lower()):
