@@ -193,6 +193,7 @@ SILENT: list[Tree] = [
     {"workflow.yml": "jobs:\n  x:\n    steps:\n      - run: pip install torch==2.4.0\n"},
     {"examples/requirements.txt": "torch==2.4.0\n"},
     {"third_party/x/requirements.txt": "torch==2.4.0\n"},
+    {"a/requirements.txt": "torch\n"},
     {"a/b/c/requirements.txt": "torch==2.4.0\n"},
     {"Dockerfile": "ARG TORCH\nFROM pytorch/pytorch:${TORCH}-cuda12.1\n"},
 ]
@@ -203,13 +204,6 @@ def test_what_says_nothing_of_a_version(tmp_path: Path, tree: Tree) -> None:
     target = choose_target(made(tmp_path, tree), None)
     assert (target.version, target.why) == (NEWEST, "the default, since no requirement file pins torch")
     assert (target.weighed, target.disagreements) == ((), ())
-
-
-def test_a_part_that_asks_for_an_older_torch_is_named(tmp_path: Path) -> None:
-    target = choose_target(made(tmp_path, {"a/requirements.txt": "torch==1.4.0\n"}), None)
-    why = "the default: a/requirements.txt requires torch==1.4.0, for which torch_npu has no release"
-    assert (target.version, target.why) == (NEWEST, why)
-    assert [each.partition(":")[0] for each in target.changes][-2:] == ["torch 2.0", "torch 2.6"]
 
 
 #: (tree, version, the file and line of the finding, its message)
@@ -388,6 +382,30 @@ def test_every_torch_with_a_torch_npu_has_its_companions(package: str) -> None:
 )
 def test_which_torch_a_release_goes_with(package: str, release: str, torch: set[str]) -> None:
     assert torch_beside(package, lambda each: each == release) == torch
+
+
+#: (tree without a torch in its own folder, version, why): no part bounds torch to a version with a torch_npu
+OLDER_PARTS: list[tuple[Tree, str, str]] = [
+    ({"a/requirements.txt": "torch==1.4.0\n"}, NEWEST, f"a/requirements.txt requires torch==1.4.0, {NONE}"),
+    ({"a/requirements.txt": "torch==1.11.0\n", "a/b/requirements.txt": "torch==1.8.0\n"}, NEWEST,
+     f"a/requirements.txt requires torch==1.11.0, {NONE}"),
+    ({"a/requirements.txt": "torch==1.8.1\n", "a/train.py": SCHEDULER}, "2.6",
+     f"a/requirements.txt requires torch==1.8.1, {NONE}"),
+    ({"a/setup.py": "setup(install_requires=['torch==1.4.0'])\n", "b/requirements.txt": "torch\n"}, NEWEST,
+     f"a/setup.py requires torch==1.4.0, {NONE}"),
+    ({"a/requirements.txt": "torch==2.99\n"}, NEWEST,
+     "a/requirements.txt requires torch==2.99, for which torch_npu has no release; chosen: the newest that has one"),
+    ({"a/requirements.txt": "torch==1.4.0\n", "requirements.txt": "torch\n"}, NEWEST,
+     "the default, since no requirement file pins torch"),
+    ({"examples/requirements.txt": "torch==1.4.0\n"}, NEWEST, "the default, since no requirement file pins torch"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tree", "version", "why"), OLDER_PARTS)
+def test_parts_that_ask_for_an_older_torch_are_the_reason(tmp_path: Path, tree: Tree, version: str, why: str) -> None:
+    target = choose_target(made(tmp_path, tree), None)
+    assert (target.version, target.why) == (version, why)
+    assert target.gap == ("has no release" in why) and (target.disagreements, target.of_parts) == ((), False)
 
 
 @pytest.mark.parametrize("other", ["torch==2.6.0\n", "torch\n", "torch==2.99\n"])

@@ -1,7 +1,7 @@
 """What the parts of a project ask for of torch, where its own files ask for nothing: `backend/requirements.txt`.
 
-Only where all parts that install torch bound it, and agree: otherwise each is its own
-(`Releases.of_part`), and says nothing of the project. Examples, tests and what is somebody else's are no parts.
+Only where all parts that install torch bound it, and agree, or none does to a version with a torch_npu: otherwise each
+is its own (`Releases.of_part`), and says nothing of the project. Examples, tests and what is somebody else's are none.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _DEPTH, _MOST = 2, 200
 
 
 def voices_of_parts(root: Path) -> tuple[list[Voice], bool, list[Ask]]:
-    """What the parts of the project at `root` ask for, empty where they do not agree, or one asks for any torch;
-    whether one of them bounds torch to a version with a torch_npu; and the asks that bound it to older ones, of files
-    that a migration edits.
+    """What the parts of the project at `root` ask for, empty where they do not agree, or one asks for any torch; where
+    none bounds torch to a version with a torch_npu, what bounds it to others; whether one does; and the asks of others
+    beside it that bound torch to older ones, of files that a migration edits.
     """
     if root == root.parent or (root.is_dir() and _installs_torch(root)):
         return [], False, []
     found: list[Voice] = []
-    older: list[Ask] = []
+    without: list[Voice] = []
     others = False
     for folder in _parts(root):
         path = folder.relative_to(root).as_posix()
@@ -47,17 +47,20 @@ def voices_of_parts(root: Path) -> tuple[list[Voice], bool, list[Ask]]:
             continue  # whoever works on its files reports why
         asks = [ask for pin in found_here if (ask := ask_of(replace(pin, path=f"{path}/{pin.path}")))]
         voice = Voice(tuple(asks), together(asks)) if asks else None
-        if voice is not None and voice.pinned and voice.with_npu:
-            found.append(voice)
-            continue
-        others = others or voice is not None or _installs_torch(folder)
-        if voice is not None and voice.pinned and voice.direct and NEWER not in voice.allowed:
-            # None of a setup.py, of a lock file, of a base image gets another release.
-            named = ((ask, ask.pin.path.rpartition("/")[2].lower()) for ask in voice.asks if ask.pin.section != IMAGE)
-            older += [ask for ask, name in named if name != "setup.py" and not LOCK_FILES.fullmatch(name)][:1]
-    common = frozenset[str].intersection(*(voice.allowed for voice in found)) if found else frozenset[str]()
-    agree = not others and any(version in common for voice in found for version in voice.with_npu)
-    return (found if agree else []), bool(found), older
+        if voice is not None and voice.pinned:
+            (found if voice.with_npu else without).append(voice)
+        else:
+            others = others or voice is not None or _installs_torch(folder)
+    if not found:
+        return without, False, []
+    common = frozenset[str].intersection(*(voice.allowed for voice in found))
+    agree = not (others or without) and any(version in common for version in found[0].with_npu)
+    older: list[Ask] = []
+    for voice in (each for each in without if NEWER not in each.allowed):
+        # None of a setup.py, of a lock file, of a base image gets another release.
+        named = ((ask, ask.pin.path.rpartition("/")[2].lower()) for ask in voice.asks if ask.pin.section != IMAGE)
+        older += [ask for ask, name in named if name != "setup.py" and not LOCK_FILES.fullmatch(name)][:1]
+    return (found if agree else []), True, older
 
 
 def _parts(root: Path) -> Iterator[Path]:

@@ -26,7 +26,6 @@ from transplt.rules.versions import spans, version_key
 _FLOOR = re.compile(r"(?<![<!])=|>")
 _NEWEST_WITH_ONE = marked("{path} requires {text}, for which torch_npu has no release; chosen: the newest that has one")
 _DEFAULT_OF_PARTS = marked("the default, since parts of the project pin different releases of torch")
-_DEFAULT_FOR_OLDER = marked("the default: {path} requires {text}, for which torch_npu has no release")
 _OLDER_PART = marked(
     "{why}; {path} requires {text}, for which torch_npu has no release: {version} is used, the oldest that has one"
 )
@@ -48,42 +47,31 @@ def choose_target(root: Path, asked: str | None, configured: str | None = None) 
     if configured is not None:
         return _target(check_version(configured), "[tool.transplt] in pyproject.toml")
     unread: list[str] = []
-    found, of_parts = voices(root, unread), False
-    older: list[Ask] = []
+    own = voices(root, unread)
+    found, of_parts, older = (own, False, list[Ask]()) if own else voices_of_parts(root)
     if not found:
-        found, of_parts, older = voices_of_parts(root)
-    if not found:
-        why = _why_default(older, of_parts=of_parts)
-        named = older[0].read.named if older and not of_parts else ""
-        target = _target(DEFAULT_TORCH_VERSION, "; ".join((why, *unread)) if unread else why, named)
+        why = Sentence(_DEFAULT_OF_PARTS if of_parts else "the default, since no requirement file pins torch")
+        for ask in older[:_MOST_ASKS]:
+            why = Sentence(_OLDER_PART, why=why, path=ask.pin.path, text=ask.text, version=TORCH_VERSIONS[0])
+        target = _target(DEFAULT_TORCH_VERSION, "; ".join((why, *unread)) if unread else why)
         return replace(target, of_parts=of_parts)
     from transplt.project.disagreements import disagreements  # reads lists of packages
 
     target = _together(root, found)
     asks = list(asks_in(found))
     # `requirements.txt torch>=1.5.0; Dockerfile torch==1.5 (no torch_npu)`
-    listed = first_of([f"{ask.pin.path} {ask.weighed}" for ask in asks], _MOST_ASKS, "; ")
-    weighed = [f"weighed: {listed}"] if len(asks) > 1 else []
+    listed = [f"{ask.pin.path} {ask.weighed}" for ask in asks[:_MOST_ASKS]]
+    listed += [f"and {len(asks) - _MOST_ASKS} more"] if len(asks) > _MOST_ASKS else []
+    weighed = [f"weighed: {'; '.join(listed)}"] if len(asks) > 1 else []
     bounded = [ask for ask in asks if ask.direct and not ask.conditional and _FLOOR.search(ask.pin.specifier)]
     admitted = (each for ask in bounded for each in ask.read.allowed - {NEWER})
     oldest = min(admitted, key=version_key, default=target.version)
     return replace(
         target,
         weighed=(*weighed, *target.weighed),
-        disagreements=disagreements(found, target.version),
+        disagreements=disagreements(own, target.version),  # parts may differ
         oldest=oldest if version_key(oldest) < version_key(target.version) else "",
     )
-
-
-def _why_default(older: Sequence[Ask], *, of_parts: bool) -> str:
-    """Why no file decides: those of parts differ, ask for what torch_npu has no release for, or say nothing."""
-    if not of_parts:
-        asked = {"path": older[0].pin.path, "text": older[0].text} if older else {}
-        return Sentence(_DEFAULT_FOR_OLDER if older else "the default, since no requirement file pins torch", **asked)
-    why = Sentence(_DEFAULT_OF_PARTS)
-    for ask in older[:_MOST_ASKS]:
-        why = Sentence(_OLDER_PART, why=why, path=ask.pin.path, text=ask.text, version=TORCH_VERSIONS[0])
-    return why
 
 
 def check_version(text: str) -> str:
