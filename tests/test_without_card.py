@@ -43,3 +43,31 @@ def test_what_is_said_of_a_card(tmp_path: Path, source: str, told: bool) -> None
     said = transplt("-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path).stderr
     assert ("nothing in this project asks for a card: it runs on the CPU, as before; to use an NPU" in said) == told
     assert ("transplt prove" in said) == (not told)
+
+
+SETUP = "from setuptools import setup\nsetup(install_requires=['torch==1.3.1', 'matplotlib==3.1.1'])\n"
+LISTED = "torch==1.8.1\nmatplotlib==3.1.1\n"
+RAISED = "; before that, raise the pins that are too old for torch_npu: torch, matplotlib"
+CPU = f"{NETWORK}model(torch.ones(2)).sum().backward()\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "requirements", "stops", "told"),
+    [
+        (CPU, "setup.py", SETUP, False, RAISED),
+        (f"{CPU}import scipy.misc\nscipy.misc.imread('x')\n", "setup.py", SETUP, True, RAISED),
+        (f"{NETWORK}model.cuda()\n", "setup.py", SETUP, True, ""),
+        (CPU, "requirements.txt", LISTED, True, ""),  # edited: the new torch needs a newer Python
+        (CPU, "setup.py", SETUP.replace("1.3.1", "2.4.0").replace("==3.1.1", ""), False, ".to('npu')"),
+    ],
+)
+def test_pins_stop_what_is_moved(
+    tmp_path: Path, source: str, name: str, requirements: str, stops: bool, told: str
+) -> None:
+    project = tmp_path / "net"
+    project.mkdir()
+    (project / "train.py").write_text(source)
+    (project / name).write_text(requirements)
+    said = transplt("-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path).stderr
+    assert ("otherwise the program stops" in said) == stops
+    assert f"{told}\n" in said and ("before that" in said) == ("before that" in told)

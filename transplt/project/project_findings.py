@@ -13,7 +13,7 @@ from transplt.base.text.regular_file import SOURCE, read_regular
 
 #: As in transplt/engine/files/dependencies/codes.py, which what is remembered does not load.
 _NOT_ADDED = "NPU844"
-_TOO_OLD, _GONE, _PYTHON = "NPU291", "NPU293", "NPU845"
+OLD_PINS = _TOO_OLD, _PYTHON = ("NPU291", "NPU845")
 _OF_REQUIREMENTS = "NPU84"
 _COMMAND, _NATIVE = "NPU865", "NPU806"
 #: What is said wherever a program runs: of files without map_location, what newer packages refuse, limits and advice,
@@ -61,25 +61,19 @@ def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, analysed: b
     """The findings of files, those of torch and torch-npu as requirements as their project makes of them: where a list
     of packages asks for torch-npu (`added`), a setup.py that does not stops nothing, and one that alone names torch is
     needed, whoever reaches its file; where none does, or will, the README's command that installs torch is the only
-    one; where nothing asks for a card, as those of an analysis tell, all may stay as they are, and what only a newer
-    torch refuses stops nothing unless a list of packages is edited.
+    one; where nothing asks for a card, as those of an analysis tell, all may stay as they are, and pins that the
+    Pythons of its torch have no wheel of, unless a list of packages gets that torch.
     """
     every = [each for findings in files for each in findings]
     missing = [each for each in every if each.code == _NOT_ADDED]
     listed, alone = added or bool(missing), all(each.aside for each in missing)
     without_card = analysed and not any(map(asks_for_a_card, every))
-    pinned = any(each.code == _TOO_OLD and each.api == "torch" for each in every)
-    moved = any(each.applied and each.code.startswith(_OF_REQUIREMENTS) for each in every)
-
-    def only_with_a_card(finding: Finding) -> bool:
-        if finding.code in {_TOO_OLD, _GONE}:
-            of_torch = finding.api.partition(".")[0] == "torch"
-            return of_torch and (finding.code == _TOO_OLD or (pinned and not moved))
-        return finding.code == _NOT_ADDED or (finding.code == _PYTHON and not moved)
+    stays = not any(each.applied and each.code.startswith(_OF_REQUIREMENTS) for each in every)
 
     def settled(finding: Finding) -> Finding:
         asks = finding.code == _NOT_ADDED
-        if without_card and finding.open and only_with_a_card(finding):
+        moved = asks or (stays and finding.code == _PYTHON) or (finding.code == _TOO_OLD and finding.api == "torch")
+        if without_card and finding.open and moved:
             message = f"{finding.message}; nothing in the project needs a card"
             return replace(finding, level=Level.INFO, effort=None, message=message)
         if finding.code == _COMMAND and finding.api == "torch" and not (listed or without_card or "/" in finding.path):

@@ -99,11 +99,10 @@ def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]
     """What was committed, what was left out, and where to look."""
     from transplt.engine.actions.actions import separate, total_hours
     from transplt.project.report.action_lines import about
-    from transplt.project.report.migration_record import WITHOUT_CARD
 
     if not done.commits:
         yield gettext("{branch}: nothing is left to commit", branch=branch)
-        yield from [translated(WITHOUT_CARD)] * done.result.without_card
+        yield from [translated(done.result.said_without_card)] * done.result.without_card
     if done.as_it_is is not None:
         yield gettext("the whole branch, against the program before the port: {verdict}", verdict=done.as_it_is)
         yield gettext(

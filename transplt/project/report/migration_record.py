@@ -20,18 +20,19 @@ from transplt.base.finding import (
     TokenCount,
     TokenVerdict,
 )
-from transplt.base.language import marked
+from transplt.base.language import Sentence, marked
 from transplt.base.settings import Settings, TorchTarget
-from transplt.project.project_findings import asks_for_a_card
+from transplt.project.project_findings import OLD_PINS, asks_for_a_card
 from transplt.rules.reasons import words_of
 
 #: Called with what is done and what there is to do, in files; a Python file counts twice (read, then migrated).
 Progress = Callable[[int, int], None]
-#: What is said of a program that `without_card` holds of.
-WITHOUT_CARD = marked(
+#: What is said of a program that `without_card` holds of, and of one with pins that it would stop at on an NPU.
+_WITHOUT_CARD = marked(
     "nothing in this project asks for a card: it runs on the CPU, as before; to use an NPU, move the model and its "
     "batches there with .to('npu')"
 )
+_FIRST_THE_PINS = marked("{said}; before that, raise the pins that are too old for torch_npu: {names}")
 #: The kind of a file that is in no input: functions that the migrated files call.
 HELPER = "helper"
 #: Reasons of tokens in Python that only people read.
@@ -150,6 +151,13 @@ class RunResult:
         """Whether it uses torch, and nothing in it asks for a card."""
         uses = any(record.support is not None and record.support.uses for record in self.python_files)
         return uses and self.complete and not self.tokens.found and not any(map(asks_for_a_card, self.findings))
+
+    @property
+    def said_without_card(self) -> str:
+        """What is said of a project where `without_card` holds, and of the pins that only an NPU needs newer."""
+        pins = sorted((each.code, each.api) for each in self.findings if each.code in OLD_PINS and not each.open)
+        names = ", ".join(dict.fromkeys(api for _, api in pins))
+        return Sentence(_FIRST_THE_PINS, said=Sentence(_WITHOUT_CARD), names=names) if names else _WITHOUT_CARD
 
     @property
     def failed(self) -> list[FileRecord]:

@@ -16,7 +16,7 @@ from transplt.engine.actions.actions import actions_of
 from transplt.engine.own_npu_folders import own_places
 from transplt.project.report.action_lines import action_lines, few, first_actions
 from transplt.project.report.details import details
-from transplt.project.report.migration_record import WITHOUT_CARD, RunResult
+from transplt.project.report.migration_record import RunResult
 from transplt.project.report.target_lines import target_lines
 from transplt.project.report.wrapped import wrapped
 
@@ -125,7 +125,7 @@ def _converted(result: RunResult) -> Iterator[str]:
     if not edits:
         yield ngettext("no edits; {count} file looked at", "no edits; {count} files looked at", len(result.files))
         if result.without_card:
-            yield translated(WITHOUT_CARD)
+            yield translated(result.said_without_card)
     elif result.written == "all":
         yield gettext("converted: {edits} in {files} ({kinds})", **words)
     else:
