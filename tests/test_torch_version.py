@@ -9,6 +9,7 @@ import pytest
 from tests.distributed.running import in_process as transplt
 from transplt.base.errors import UsageError
 from transplt.base.settings import TORCH_VERSIONS
+from transplt.project.part_requirements import asked_in_parts
 from transplt.project.pins import asked_versions
 from transplt.project.torch_version import check_version, choose_target
 from transplt.rules.tables import read_table
@@ -264,6 +265,16 @@ def test_what_is_asked_of_other_packages(tmp_path: Path, name: str, text: str, a
     (tmp_path / name).write_text(text)
     found = asked_versions(tmp_path, ("accelerate", "deepspeed", "transformers"))
     assert tuple(f"{package}{version}" for package, version in found) == asked
+
+
+def test_what_parts_ask_for_of_other_packages(tmp_path: Path) -> None:
+    files = {"requirements.txt": "numpy==2.1\n", "b/requirements.txt": "numpy==1.21.2\nx==1\n", "b/setup.py": "numpy",
+             "b/c/d/requirements.txt": "numpy<2\n", "b/c/d/e/requirements.txt": "numpy==1\n",
+             "examples/requirements.txt": "numpy==1.2\n", "f/requirements.txt": "numpy\n"}  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert [*asked_in_parts(tmp_path, ["numpy"])] == [("b/numpy", "==1.21.2"), ("b/c/d/numpy", "<2")]
 
 
 def test_each_line_of_what_changed_names_its_source() -> None:

@@ -219,6 +219,16 @@ def test_a_torch_or_a_project_that_keeps_setuptools_back(torch: str, asked: str,
     assert len(engine.migrate_source(b"import pkg_resources\n", "a.py", settings).findings) == open_
 
 
+@pytest.mark.parametrize(
+    ("path", "open_"),
+    [("base/a.py", 0), ("base/deep/a.py", 0), ("base/newer/a.py", 1), ("baseline/a.py", 1), ("a.py", 1)],
+)
+def test_a_pin_of_the_part_that_a_file_lies_in(path: str, open_: int) -> None:
+    pins = (("numpy", ">=2"), ("base/numpy", "==1.21.2"), ("base/newer/numpy", "==2.9"))
+    found = engine.migrate_source(b"import numpy as np\nnp.compat.x\n", path, Settings(pins=pins)).findings
+    assert [each.code for each in found] == ["NPU293"] * open_
+
+
 def test_an_older_python_has_older_packages() -> None:
     source = "import torchaudio\nimport yaml\nc = yaml.load(f)\nw, r = torchaudio.load(f)\n"
     found = migrate_source(source, path="a.py", torch_version="2.1").findings

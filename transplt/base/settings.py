@@ -68,8 +68,9 @@ class Settings:
     that the file stays where it is, so that comments which ignore nothing may go. `texts`: text for people is edited
     too; `docs`: so are commands and code in documents. `taken_back`: (theme, path, proof) of what was asked for and
     left out, because what it had written stopped or differed. `pins`: packages with the versions that the project asks
-    for (`==4.46.0`). `helper_file`: functions that a port needs go into a file of the project (npu_port.py), else into
-    each file that calls them; `helper` is the module's in the portable style, `line_length` the project's own.
+    for (`==4.46.0`), those of its parts as `part/numpy`. `helper_file`: functions that a port needs go into a file of
+    the project (npu_port.py), else into each file that calls them; `helper` is the module's in the portable style,
+    `line_length` the project's own.
     `completes`: (path, names) of what other files take from modules of the project that choose the device; None where
     these stay as they are. `own_card`: (operator, type) of calls that ran on such a card of the user's own.
     `only_lines` maps paths to the lines (first, last) that are looked at, None for all. `decided` is what a plan says
@@ -152,6 +153,11 @@ class Settings:
         return off + tuple(
             code for pattern, codes in self.per_file_ignores if fnmatch(full, pattern) for code in codes or ("NPU",)
         )
+
+    def pins_at(self, path: str) -> dict[str, str]:
+        """The pins that hold for a file: those of the folders that it lies in over those of the project."""
+        each_with_folder = ((name.rpartition("/"), asked) for name, asked in self.pins)
+        return {name: asked for (at, slash, name), asked in each_with_folder if path.startswith(at + slash)}
 
     @property
     def whole(self) -> bool:

@@ -21,6 +21,7 @@ from transplt.fixers.tunings.table import parse_tunings
 from transplt.project.config import Config, find_config
 from transplt.project.line_length import line_length
 from transplt.project.own_settings import budget_for
+from transplt.project.part_requirements import asked_in_parts
 from transplt.project.pins import asked_versions
 from transplt.project.torch_version import choose_target
 from transplt.rules import adaptors, default_devices, gpu_words
@@ -175,7 +176,7 @@ def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Pa
     values = {**_settings_in(config), **_settings_in(options), "torch_version": version, "oldest_torch": torch.oldest,
             "base": config.base(folder), "tune": (), "adapt": (), "fixers": (), "codemods": ()}  # fmt: skip
     listed = {*gpu_words.packages(), *default_devices.packages(), *adaptors.packages(), *packages_gone()}
-    values["pins"] = asked_versions(folder, {"torch", *listed})
+    values["pins"] = (*asked_versions(folder, {"torch", *listed}), *asked_in_parts(folder, packages_gone()))
     settings = Settings(**values)
     if options.style is not None and options.style not in STYLES:
         raise UsageError(f"style must be npu or portable, not {options.style!r}")

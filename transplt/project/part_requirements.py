@@ -7,16 +7,15 @@ is its own (`Releases.of_part`), and says nothing of the project. Examples, test
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from transplt.base.disk.walk import SKIPPED_FOLDERS
-from transplt.base.text.regular_file import REQUIREMENTS, read_regular
-from transplt.base.text.requirement import normalised
-from transplt.engine.files.dependency_files import LOCK_FILES, requirements_of
+from transplt.base.text.markers import holds_on_linux
+from transplt.engine.files.dependency_files import LOCK_FILES
 from transplt.engine.files.kind import FileKind, kind_of
-from transplt.project.pins import IMAGE, pins
+from transplt.project.pins import IMAGE, Pin, asked_versions, pins
 from transplt.project.torch_requirements import NEWER, TORCH, Ask, Voice, ask_of, together
 
 #: Folders that are no parts of a program, by their names in small letters.
@@ -25,8 +24,8 @@ _ASIDE = frozenset(
     "notebooks third_party thirdparty 3rdparty external extern vendor submodules research research_projects contrib "
     "community scripts tools ci .ci".split()
 )
-#: So deep, and so many folders, are looked at.
-_DEPTH, _MOST = 2, 200
+#: So deep are folders that speak of the project, and of themselves; so many are looked at.
+_DEPTH, _DEEPEST, _MOST = 2, 3, 200
 
 
 def voices_of_parts(root: Path) -> tuple[list[Voice], bool, list[Ask]]:
@@ -34,7 +33,7 @@ def voices_of_parts(root: Path) -> tuple[list[Voice], bool, list[Ask]]:
     none bounds torch to a version with a torch_npu, what bounds it to others; whether one does; and the asks of others
     beside it that bound torch to older ones, of files that a migration edits.
     """
-    if root == root.parent or (root.is_dir() and _installs_torch(root)):
+    if root == root.parent or (root.is_dir() and _installs(pins(root, TORCH, [], every=True))):
         return [], False, []
     found: list[Voice] = []
     without: list[Voice] = []
@@ -42,7 +41,7 @@ def voices_of_parts(root: Path) -> tuple[list[Voice], bool, list[Ask]]:
     for folder in _parts(root):
         path = folder.relative_to(root).as_posix()
         try:
-            found_here = pins(folder, TORCH, [])
+            found_here = [*pins(folder, TORCH, [], every=True)]
         except OSError:
             continue  # whoever works on its files reports why
         asks = [ask for pin in found_here if (ask := ask_of(replace(pin, path=f"{path}/{pin.path}")))]
@@ -50,7 +49,7 @@ def voices_of_parts(root: Path) -> tuple[list[Voice], bool, list[Ask]]:
         if voice is not None and voice.pinned:
             (found if voice.with_npu else without).append(voice)
         else:
-            others = others or voice is not None or _installs_torch(folder)
+            others = others or voice is not None or _installs(found_here)
     if not found:
         return without, False, []
     common = frozenset[str].intersection(*(voice.allowed for voice in found))
@@ -63,14 +62,14 @@ def voices_of_parts(root: Path) -> tuple[list[Voice], bool, list[Ask]]:
     return (found if agree else []), True, older
 
 
-def _parts(root: Path) -> Iterator[Path]:
+def _parts(root: Path, depth_of_all: int = _DEPTH) -> Iterator[Path]:
     waiting = [(root, 0)] if root.is_dir() else []
     for number, (folder, depth) in enumerate(waiting):  # grows
         if number == _MOST:
             return
         if depth:
             yield folder
-        if depth < _DEPTH:
+        if depth < depth_of_all:
             waiting += [(each, depth + 1) for each in _folders(folder)]
 
 
@@ -89,21 +88,14 @@ def _folders(folder: Path) -> list[Path]:
     ]
 
 
-def _installs_torch(folder: Path) -> bool:
-    """True where a file right in a folder asks for torch of any version."""
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError:
-        return False
-    for name in names:
-        kind = kind_of(name, b"")
-        if kind is not FileKind.REQUIREMENTS and name != "setup.py":
-            continue
-        try:
-            text = read_regular(folder / name, REQUIREMENTS).decode("utf-8", "replace")
-        except OSError:
-            continue
-        asked = requirements_of(text, name, kind)
-        if any(normalised(each.name) in TORCH and not each.is_elsewhere for each in asked):
-            return True
-    return False
+def _installs(found: Iterable[Pin]) -> bool:
+    """True where a list of packages right in a folder, or its setup.py, asks for what was found, in any version."""
+    right_in_it = (each.path for each in found if "/" not in each.path and holds_on_linux(each.marker) is not False)
+    return any(path == "setup.py" or kind_of(path, b"") is FileKind.REQUIREMENTS for path in right_in_it)
+
+
+def asked_in_parts(root: Path, packages: Collection[str]) -> Iterator[tuple[str, str]]:
+    """`part/package` with the versions that the part asks for, those of outer folders first."""
+    for folder in _parts(root, _DEEPEST):
+        path = folder.relative_to(root).as_posix()
+        yield from ((f"{path}/{package}", asked) for package, asked in asked_versions(folder, packages))

@@ -64,18 +64,18 @@ def asked_versions(root: Path, packages: Iterable[str]) -> tuple[tuple[str, str]
     the first one found.
     """
     found: dict[str, str] = {}
-    for pin in pins(root, packages, [], addresses=True):
+    for pin in (each for each in pins(root, packages, [], every=True) if each.specifier != "*"):
         found.setdefault(pin.package, pin.specifier)
     return tuple(sorted(found.items()))
 
 
-def pins(root: Path, packages: Iterable[str], unread: list[str], addresses: bool = False) -> Iterator[Pin]:
+def pins(root: Path, packages: Iterable[str], unread: list[str], every: bool = False) -> Iterator[Pin]:
     """What the files of a project ask for of some packages, in the order of trust.
 
     Requirement files come first, each with those that it includes, then what describes the project, environments of
     conda under any name, containers, scripts that install, and lock files, which hold what a tool chose. A container
-    image of PyTorch counts as `pytorch`. `unread` gets why files are passed over. What has an address and no version is
-    given with `addresses` alone.
+    image of PyTorch counts as `pytorch`. `unread` gets why files are passed over. What has no version is given
+    with `every` alone, as `@` where it has an address, else as `*`.
     """
     wanted = {normalised(package): package for package in packages}
     folder = root if root.is_dir() else root.parent
@@ -91,14 +91,14 @@ def pins(root: Path, packages: Iterable[str], unread: list[str], addresses: bool
         except OSError as error:
             unread.append(f"{name} cannot be read: {reason(error)}")
             continue
-        yield from _of_file(name, text, wanted, addresses)
+        yield from _of_file(name, text, wanted, every)
         if included < _MOST_INCLUDED:
             more = [each for each in _included(name, text, folder) if each not in known]
             included += len(more)
             waiting[:0] = more
 
 
-def _of_file(name: str, text: str, wanted: dict[str, str], addresses: bool) -> Iterator[Pin]:
+def _of_file(name: str, text: str, wanted: dict[str, str], every: bool) -> Iterator[Pin]:
     kind = kind_of(name, text[:4096].encode("utf-8", "replace")) if name.endswith(_YAML) else kind_of(name, b"")
     if kind is FileKind.CONFIG:
         return  # no environment: the commands of a workflow are not the project's
@@ -111,7 +111,8 @@ def _of_file(name: str, text: str, wanted: dict[str, str], addresses: bool) -> I
                 yield Pin(name, wanted["pytorch"], f"=={image[1]}", "", IMAGE, image.span(1), text)
     for asked in requirements_of(text, name, kind):
         package = wanted.get(normalised(asked.name))
-        if package is not None and (specifier := asked.specifier or "@" * (addresses and asked.address)):
+        if package is not None and (asked.specifier or every):
+            specifier = asked.specifier or ("@" if asked.address else "*")
             yield Pin(name, package, specifier, asked.marker, asked.section, _place(asked, text), text)
 
 

@@ -74,7 +74,7 @@ def _row(work: Work, name: str) -> dict[str, Any] | None:
     if row is None or (row.get("each") and work.project.path_of(name.partition(".")[0])):
         return None  # the tree may be that package itself, of its own time
     package, first, oldest = (*row.get("until", ("", "0")), "0")[:3]  # what is older does not go with these Pythons
-    pins = dict(work.settings.pins)
+    pins = work.settings.pins_at(work.scan.path)
     if any(pins.get(each) == "@" for each in row.get("repository", ())):
         return None  # its last release is not what the project installs
     if "from" in row and only_older(pins.get(row["from"][0], ""), row["from"][1]):
