@@ -308,7 +308,7 @@ def test_a_pin_without_a_torch_npu_goes_to_the_fewest_blockers(
     ("python", "version", "said"),
     [
         ("python>=3.8, <3.10", "2.8", "environment.yml asks for Python >=3.8, <3.10 (torch 2.9-2.14)"),
-        ("python=3.8", "2.4", "environment.yml asks for Python =3.8 (torch 2.5-2.14)"),
+        ("python=3.8", "2.4", "environment.yml asks for Python 3.8 (torch 2.5-2.14)"),
         ("python=3.6", NEWEST, ""),
         ("python>=3.7", NEWEST, ""),
         ("python=3.10", NEWEST, ""),

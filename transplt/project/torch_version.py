@@ -133,7 +133,7 @@ def _fewest_blockers(root: Path, versions: Sequence[str], found: Sequence[Voice]
     for pin in (ask.pin for ask in asks_in(found)):
         for asked, *_ in pythons_asked_for(pin.text, os.path.basename(pin.path).lower()):
             without = tuple(each for each in TORCH_VERSIONS if not fits(asked, release_of(each).pythons))
-            held[f"{pin.path} asks for Python {asked}"] = without
+            held[f"{pin.path} asks for Python {asked.lstrip('=')}"] = without
     count = {version: sum(version in stops for stops in held.values()) for version in versions}
     best = min(versions, key=lambda version: (count[version], -TORCH_VERSIONS.index(version)))
     telling = [(what, stops) for what, stops in held.items() if set(versions) & set(stops) and best not in stops]

@@ -176,7 +176,7 @@ def _pythons(document: Document, text: str, requirements: list[Requirement], rel
         if not fits(versions, releases.pythons):
             yield Note(
                 (start, end), PYTHON, Level.MANUAL,
-                f"torch_npu {releases.torch_npu} has no wheels for Python {versions}", api="python",
+                f"torch_npu {releases.torch_npu} has no wheels for Python {versions.lstrip('=')}", api="python",
                 effort=Effort.MEDIUM, help=wheels_for(releases.torch_npu, releases.pythons),
             )  # fmt: skip
     if document.path == _OF_ALL or any(normalised(each.name) in TORCH for each in requirements):
