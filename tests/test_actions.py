@@ -748,6 +748,15 @@ def test_a_second_command_keeps_its_own_advice(tmp_path: Path) -> None:
     assert "install torch and torch-npu" in how and "README.md, line 2: write instead: --device" in how
 
 
+@pytest.mark.parametrize(("more", "counted"), [("", 0), ("x = torch.ones(2).cuda()\n", 1)])
+def test_pins_are_no_places_of_cuda(tmp_path: Path, more: str, counted: int) -> None:
+    (tmp_path / "train.py").write_text(f"import torch\n{more}")
+    pins = "setup(install_requires=['torch==1.3.1', 'matplotlib==3.1.1'])\n"
+    (tmp_path / "setup.py").write_text(f"from setuptools import setup\n{pins}")
+    effort = summarize(analyse_tree(make_plan(Options(tmp_path, jobs=0)))).effort
+    assert (effort.done, effort.counted) == (counted, counted)
+
+
 @pytest.mark.parametrize("sample", ["image_classifier", "quick_start", "text_model"])
 def test_the_share_is_one_figure_in_all_reports(sample: str) -> None:
     """A migration writes lines that an analysis does not (`import torch_npu`): these are no places."""

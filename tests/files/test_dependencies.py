@@ -791,6 +791,24 @@ def test_pins_of_sources_that_are_not_built_any_more(pin: str) -> None:
     assert note.message.startswith(pin.replace("[atari]", "") + ": no wheel for Python 3.10 or newer")
 
 
+@pytest.mark.parametrize(
+    ("pin", "advice"),
+    [
+        ("wandb==0.15.3", "require setuptools<82, or wandb>=0.15.13"),
+        ("torchmetrics==0.11.4", "require setuptools<82, or torchmetrics>=1.0.0"),
+        ("clip-anytorch", "require setuptools<82"),
+    ],
+)
+def test_a_newer_release_is_named_where_there_is_one(pin: str, advice: str) -> None:
+    found = migrate(f"torch\n{pin}\n", target=TorchTarget("2.14", "", "2.14.0", "9.1.0", "2.14.0")).findings
+    assert [each.help for each in found if each.code == "NPU845"] == [advice]
+
+
+def test_what_has_sources_alone_is_said_to_install_not_to_have_a_wheel() -> None:
+    (note,) = [each for each in migrate("torch==1.9.0\ngym~=0.15.3\n").findings if each.code == "NPU845"]
+    assert note.message.endswith("; 0.22.0 is the first known to install there")
+
+
 @pytest.mark.parametrize("pin", ["sentencepiece==0.1.96", "numba==0.56.4", "onnxruntime<1.15"])
 def test_pins_that_the_oldest_python_alone_has_a_wheel_of(pin: str) -> None:
     (note,) = [each for each in migrate(f"torch==1.9.0\n{pin}\n").findings if each.code == "NPU845"]
