@@ -303,6 +303,36 @@ LAYOUTS: dict[str, tuple[dict[str, str], dict[str, tuple[str, str]]]] = {
         },
         {"pkg/net.py": ("pkg/npu_port.py", "from pkg import npu_port")},
     ),
+    "a package that is installed, beside packages of examples and tests": (
+        {
+            "lib/__init__.py": "",
+            "lib/net.py": WRAPS,
+            "examples/__init__.py": "",
+            "examples/common.py": "import lib.net\n",
+            "examples/a/train.py": f"import lib.net, examples.common\n{STARTS}",
+            "test/__init__.py": "",
+            "test/tools.py": "import lib.net\n",
+            "test/test_net.py": "import lib.net\nimport examples.common, test.tools\n",
+        },
+        {
+            "lib/net.py": ("lib/npu_port.py", "from . import npu_port"),
+            "examples/a/train.py": ("lib/npu_port.py", "from lib import npu_port"),
+        },
+    ),
+    "two packages that scripts in several folders import": (
+        {
+            "models/__init__.py": "",
+            "models/net.py": WRAPS,
+            "tools/__init__.py": "",
+            "tools/net.py": WRAPS,
+            "runs/train.py": "import models.net, tools.net\n",
+            "more/train.py": "import models.net\n",
+        },
+        {
+            "models/net.py": ("npu_port.py", "import npu_port"),
+            "tools/net.py": ("npu_port.py", "import npu_port"),
+        },
+    ),
     "one that is there": (
         {"train.py": STARTS, "npu_port.py": OURS},
         {"train.py": ("npu_port.py", "import npu_port")},
