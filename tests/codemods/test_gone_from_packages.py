@@ -58,6 +58,13 @@ from timm.models.vision_transformer import VisionTransformer
         "from transformers import TrainingArguments\na = TrainingArguments(o, evaluation_strategy='steps')",
         "from transformers.optimization import AdamW, get_linear_schedule_with_warmup",
         "from transformers import AutoTokenizer, AutoModelWithLMHead",
+        "from transformers.trainer_pt_utils import DistributedLengthGroupedSampler, SequentialDistributedSampler",
+        "from transformers.integrations import default_hp_search_backend, is_comet_available",
+        "from transformers.file_utils import cached_path",
+        "from transformers.modeling_utils import PreTrainedModel, prune_linear_layer",
+        "from transformers.trainer import *\ndef f(x: Union[int, str]): pass",
+        "from transformers.trainer import *\nfrom typing import Union\nclass C:\n    x: Optional[Union] = None",
+        f"{_TRAINER} f(self):\n        return self.is_local_master()",
         "from transformers.pytorch_utils import find_pruneable_heads_and_indices",
         "from transformers.data.processors.glue import *",
         "from transformers import InputExample",
@@ -146,6 +153,13 @@ def test_reported(source: str) -> None:
         "from transformers.modeling_utils import PreTrainedModel",
         "from transformers.generation.utils import GenerationMixin\nfrom transformers import PretrainedConfig",
         "from transformers.pytorch_utils import apply_chunking_to_forward",
+        "from transformers.trainer_pt_utils import DistributedLengthGroupedSampler, LabelSmoother",
+        "from transformers.trainer import *\nt = Trainer(m)",
+        "from transformers.trainer import *\nfrom typing import Union\ndef f(x: Union[int, str]): pass",
+        "from transformers.trainer import *\nfrom typing import *\ndef f(x: Union[int, str]): pass",
+        "from mine.trainer import *\ndef f(x: Union[int, str]): pass\nimport transformers",
+        f"{_TRAINER} f(self):\n        return self.is_local_master()\n    def is_local_master(self): pass",
+        f"{_TRAINER} f(self):\n        return self.is_local_process_zero()",
         "from transformers.data.data_collator import DataCollatorWithPadding",
         "from transformers import AutoModelForCausalLM, CLIPImageProcessor",
         "from transformers.models.bert.modeling_bert import BertModel",
@@ -237,7 +251,11 @@ def test_an_older_python_has_older_packages() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "open_"),
-    [("==4.36.2", False), (">=4.30,<4.46", False), (">=4.30", True), ("==4.46.0", True), ("~=4.51", True)],
+    [
+        ("==4.36.2", False), (">=4.30,<4.46", False), (">=4.30", True), ("==4.46.0", True), ("~=4.51", True),
+        # no wheel for Python 3.10: it has to be raised
+        ("==3.4.0", True),
+    ],
 )
 def test_a_pin_below_the_release_that_gave_it_up(asked: str, open_: bool) -> None:
     source = "from transformers.deepspeed import HfDeepSpeedConfig\n"

@@ -156,9 +156,10 @@ def _found_by_all(
                     if edge.base == base}  # fmt: skip
         packages = sorted(name for name in imported if in_folder(base, f"{name}/{INIT}", "") in project.placing)
         if len(packages) > 1:  # those of the examples and tests are installed with nothing
-            held = {name: in_folder(base, name, "/") for name in packages}
-            packages = [name for name, within in held.items()
-                        if not TESTS.search(within) and not any(each.startswith(within) for each in scripts)]  # fmt: skip
+            held = [(name, in_folder(base, name, "")) for name in packages]
+            packages = [name for name, folder in held if not (
+                TESTS.search(f"{folder}/") or any(is_below(each, folder) for each in scripts)
+            )]  # fmt: skip
         beside = any(posixpath.dirname(script) == base for script in scripts)
         if len(packages) == 1 and packages[0] not in NO_HOME and not beside:
             return _new(layout, posixpath.join(base, packages[0]), packages[0])

@@ -17,6 +17,8 @@ from transplt.edits.work import Work
 from transplt.fixers.codemods.old_names import guarded
 from transplt.fixers.codemods.refused_calls import first_torch, since
 from transplt.flow.last_value import last_value
+from transplt.rules.companions import first_wheel
+from transplt.rules.releases import release_of
 from transplt.rules.since import only_older, rows_of_gone
 from transplt.syntax.nodes import class_of_method, inner_nodes, keyword_of, lacks, of_kind, plain_name
 from transplt.syntax.scan import chain, parent
@@ -73,7 +75,9 @@ def _row(work: Work, name: str) -> dict[str, Any] | None:
     row = _rows(work.settings.torch_version).get(name)
     if row is None or (row.get("each") and work.project.path_of(name.partition(".")[0])):
         return None  # the tree may be that package itself, of its own time
-    package, first, oldest = (*row.get("until", ("", "0")), "0")[:3]  # what is older does not go with these Pythons
+    package, first, *known = row.get("until", ("", "0"))
+    pythons = release_of(work.settings.torch_version).pythons
+    oldest = [*known, first_wheel(package, next(iter(pythons), "")) or "0"][0]  # none older goes with these Pythons
     pins = work.settings.pins_at(work.scan.path)
     if any(pins.get(each) == "@" for each in row.get("repository", ())):
         return None  # its last release is not what the project installs
@@ -149,6 +153,8 @@ def _of_an_object(work: Work, called: ast.expr) -> str:
 def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
     """Report `from scipy.misc import imread`, and `from torchvision.models.utils import x`: a module that is gone."""
     names = [alias.name for alias in node.names]
+    if names == ["*"] and {*work.scan.root.stars} == {getattr(node, "module", "")}:
+        names = work.once(_unbound)
     if isinstance(node, ast.ImportFrom):
         names = [] if node.level else [node.module or "", *(f"{node.module}.{name}" for name in names)]
     # the packages that each lies in, outermost first, and itself
@@ -158,6 +164,14 @@ def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
         if not name.startswith(gone) and (found := [*_missing(work, node, name)]):
             gone = f"{name}."  # what lies in it is gone with it
             yield from found
+
+
+def _unbound(work: Work) -> list[str]:
+    """The names that nothing in the file binds: a star import brings them."""
+    uses = ((name, each) for name, found in work.scan.names.items() for each in found)
+    return list(dict.fromkeys(
+        name for name, each in uses if work.names.lookup(name, work.scan.scope_of(each)) is None
+    ))  # fmt: skip
 
 
 @fixer.on(ast.Attribute, last=tuple({name.rpartition(".")[2] for name in _UNCONDITIONAL}))
