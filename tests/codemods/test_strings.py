@@ -662,6 +662,13 @@ def test_the_device_of_blender(lines: str) -> None:
     check_noop(f"import bpy\n\n{lines}\n", open_codes=["NPU273"])
 
 
+def test_a_device_that_a_script_without_torch_only_prints() -> None:
+    lines = 'import onnxruntime\n\n\ndef run(path):\n    device = "CUDA:0"\n    print("device: %s" % device)\n'
+    check_noop(lines, open_codes=[])
+    assert b'"NPU:0"' in migrate(lines.replace("print(", "start(").replace(" % device", ", device")).data
+    assert b'"NPU:0"' in migrate(lines.replace("onnxruntime", "torch")).data
+
+
 def test_the_device_of_torch_in_a_script_of_blender() -> None:
     result = migrate("import bpy\nimport torch\n\nx = torch.ones(1, device='cuda')\n")
     assert b"device='npu'" in result.data

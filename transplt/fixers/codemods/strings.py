@@ -85,7 +85,8 @@ def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -
         yield from _of_an_owner(work, node, value, library, found)
         return
     meant = verdict(slots, found, wanted)
-    if meant == wanted == DEVICE and _beside_a_compiler(work, node):
+    shown = b"torch" not in work.source.utf8 and _is_never_read(work, node)
+    if meant == wanted == DEVICE and (shown or _beside_a_compiler(work, node)):
         meant = ""
     if meant != wanted and value.isupper() and wanted == BACKEND:
         yield from _other(work, slots, node, value)  # a label or a name as a rule
@@ -325,7 +326,7 @@ def _is_searched(node: ast.expr) -> bool:
 
 
 def _is_never_read(work: Work, node: ast.expr) -> bool:
-    """True for what a local variable is given that nobody reads."""
+    """True for what a local variable is given that nobody reads, but to show it to people."""
     match parent(outermost(node, lambda above, _: isinstance(above, ast.IfExp), "_conditional")):
         case ast.Assign(targets=[ast.Name(id=name) as target]):
             scope = work.scan.scope_of(target)
@@ -333,7 +334,8 @@ def _is_never_read(work: Work, node: ast.expr) -> bool:
                 return False
             if any(each.kind in ("global", "nonlocal") for each in scope.bindings[name]):
                 return False
-            return not any(isinstance(each.ctx, ast.Load) for each in work.scan.names.get(name, ()))
+            uses = (each for each in work.scan.names.get(name, ()) if isinstance(each.ctx, ast.Load))
+            return all(map(only_shown, uses))
     return False
 
 
