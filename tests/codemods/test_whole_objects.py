@@ -334,3 +334,34 @@ def test_numpy_that_another_file_returns(body: str, holds: bool, call: str) -> N
 def test_a_script_without_functions_is_indexed() -> None:
     # A file that cannot be indexed tells the others nothing, and is placed nowhere.
     assert index_source(b"import numpy as np\n\nprint('no return', np.pi)\n", "eval.py", Settings()).numpy_results == ()
+
+
+_SAVES = f"{HEAD}\n\ndef save(model, path):\n    model.eval()\n    torch.save(model, path)\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("loads", "line"),
+    [
+        ("def load(path):\n    return torch.load(path, map_location='cpu')\n", 13),
+        ("def load(a, path):\n    x = torch.load(path)\n    y: torch.nn.Module = torch.load(path)\n    y.eval()\n", 14),
+        ("def load(a, pretrained):\n    return torch.load(pretrained, map_location='cpu')\n", 9),
+        ("def load(a):\n    return a\n", 9),
+    ],
+)
+def test_it_is_told_where_the_file_loads_it(loads: str, line: int) -> None:
+    found = [each for each in migrate(_SAVES + loads).findings if each.code == "NPU154"]
+    assert [each.line for each in found] == [line]
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("features = convert_examples_to_features(other, args)\ntorch.save(features, path)", 1),
+        ("examples = other.get_train_examples(path)\ntorch.save([examples, 1], path)", 1),
+        ("torch.save({'model': model.state_dict(), 'obs_rms': other.get_obs_rms()}, path)", 1),
+        ("features = other.extract(args)\ntorch.save(features, path)", 0),
+        ("torch.save([other.norms(), other.rms_norm], path)", 0),
+    ],
+)
+def test_what_is_named_after_objects(body: str, count: int) -> None:
+    assert len(told(body)) == count

@@ -15,6 +15,8 @@ def last_value(scan: Scan, name: ast.Name, *, past_sums: bool = False) -> ast.ex
     """
     nearest = nearest_binding(scan, name, past_sums=past_sums)
     holder = parent(nearest) if isinstance(nearest, ast.Name) else None
+    if isinstance(holder, ast.AnnAssign):
+        return holder.value if nearest is holder.target else None
     return holder.value if isinstance(holder, ast.Assign) and nearest in holder.targets else None
 
 

@@ -7,13 +7,11 @@ for what modules alone have.
 from __future__ import annotations
 
 import ast
-from functools import partial
-from operator import is_
 
-from transplt.base.finding import Level
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.fixers.codemods.whole_objects import refused_load
 from transplt.flow.last_value import last_value
 from transplt.flow.program_switches import loads_objects
 from transplt.rules.torch_callables import MODULE, names_of
@@ -24,7 +22,6 @@ fixer = Fixer(__name__, code="NPU154", rank=181, versions=">=2.6", needs=(b"torc
 
 _ASKED = sorted({*names_of(MODULE, "module_only"), "state_dict"})
 _HELP = "if you trust the file, load it with weights_only=False"
-_HELP_PLACED = "if you trust the file, load it with map_location='cpu' and weights_only=False"
 
 
 @fixer.on(ast.Module)
@@ -41,14 +38,9 @@ def modules_that_are_loaded(work: Work, tree: ast.Module) -> Finds:
             if load is not None and id(load) not in said:
                 said.add(id(load))
                 message = f"torch.load refuses this file since torch 2.6: the program calls .{name}() on its content"
-                here = work.source.extent(load.func), "NPU152", Level.MANUAL  # no map_location (checkpoints.py)
-                placed = next((each for each in work.notes if (each.extent, each.code, each.level) == here), None)
-                if placed is None:
-                    yield work.note(load.func, fixer.code, message, api="torch.load", help=_HELP)
-                    continue
-                work.withdraw_notes(partial(is_, placed))  # both are one change
-                blocks = placed.blocks or "first step"
-                yield work.note(load.func, fixer.code, message, api="torch.load", help=_HELP_PLACED, blocks=blocks)
+                here = work.source.extent(load.func), fixer.code
+                if here not in [(each.extent, each.code) for each in work.notes]:
+                    yield refused_load(work, load, message, _HELP)
 
 
 def _loaded(work: Work, value: ast.expr) -> ast.Call | None:

@@ -12,20 +12,30 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
+from operator import is_
 from typing import TypeGuard
 
 from transplt.base.finding import Level
-from transplt.edits.edit import Finds
+from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.last_value import last_value
 from transplt.flow.program_switches import loads_objects
-from transplt.flow.saved_files import may_be_loaded, path_names
+from transplt.flow.saved_files import PUBLISHED, may_be_loaded, path_names
 from transplt.program.numpy_values import NumpyValues
 from transplt.program.program import program_of
 from transplt.rules.tables import read_table
-from transplt.syntax.nodes import argument_at, by_place, call_of, called_name, last_name, of_kind, plain_name
+from transplt.syntax.nodes import (
+    argument_at,
+    by_place,
+    call_of,
+    called_name,
+    hides_arguments,
+    last_name,
+    of_kind,
+    plain_name,
+)
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU154", rank=180, versions=">=2.6", needs=(b"save",))
@@ -36,6 +46,8 @@ _SAVER = re.compile(
     r"save\w*(?:checkpoint|ckpt|state|snapshot)|save_on_(?:master|main)\w*|(?:checkpoint|ckpt)\w*save", re.I
 )
 _FIGURE = re.compile(r"(?:\w+_)?(?:rank_?1|acc|accuracy|m?ap|mAP|auc|m?iou|f1|psnr|ssim|bleu|score|metric)\d*", re.I)
+#: What makes examples and features, which are objects of a class, and running means of observations.
+_MAKES_OBJECTS = re.compile(r"\w*convert_examples_to_features|get_(?:\w+_)?examples|(?:get_)?(?:obs?|ret)_rms")
 _NUMPY_HELP = ("save float(x), or torch.from_numpy(x) for an array; if you trust the file, load it with "
                "weights_only=False")
 _STATE_HELP = "load the file with weights_only=False: the state of NumPy's random numbers holds an array"
@@ -59,10 +71,12 @@ def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
     for call in calls.values():
         saved = argument_at(call, 0, "obj")
         if saved is not None and _may_be_loaded(work, call):
-            yield from _refused_parts(work, list(parts_saved(work, saved)), numpy, said)
+            yield from _refused_parts(work, call, list(parts_saved(work, saved)), numpy, said)
 
 
-def _refused_parts(work: Work, parts: list[ast.expr], numpy: NumpyValues | None, said: set[int]) -> Finds:
+def _refused_parts(
+    work: Work, call: ast.Call, parts: list[ast.expr], numpy: NumpyValues | None, said: set[int]
+) -> Finds:
     """The parts of a checkpoint for which torch.load refuses it; `said` are those of other calls, by their ids."""
     objects = [value for value in parts if _is_object(work, value)]
     arrays = [
@@ -81,11 +95,39 @@ def _refused_parts(work: Work, parts: list[ast.expr], numpy: NumpyValues | None,
         help = _HELP.format(name=work.text(at)) if objects else of_arrays
         if work.scan.path not in (loading := work.project.loads) and any(loading):
             help = f"{help}. It is loaded elsewhere, as in {loading[0]}"
-        yield work.note(at, fixer.code, message, api="torch.save", help=help)
+        load = _load_of(work, call)
+        if load is None:
+            yield work.note(at, fixer.code, message, api="torch.save", help=help)
+        else:
+            yield refused_load(work, load, message, help)
     elif numpy is not None and (figures := [value for value in parts if _may_be_a_figure(work, value)]):
         held = ", ".join(dict.fromkeys(map(work.text, figures)))
         message = f"torch.load refuses it since torch 2.6 if it contains a NumPy scalar: {held}"
         yield work.note(figures[0], fixer.code, message, level=Level.INFO, api="torch.save", help=_NUMPY_HELP)
+
+
+def refused_load(work: Work, load: ast.Call, message: str, help: str) -> Note:
+    """What is said at a call of torch.load, in place of what is said there of map_location: both are one change."""
+    here, blocks = (work.source.extent(load.func), "NPU152"), ""  # checkpoints.py
+    for each in [each for each in work.notes if (each.extent, each.code) == here]:
+        work.withdraw_notes(partial(is_, each))
+        help = help.replace("weights_only=False", "map_location='cpu' and weights_only=False", 1)
+        blocks = (each.blocks or "first step") if each.level is Level.MANUAL else ""
+    return work.note(load.func, fixer.code, message, api="torch.load", help=help, blocks=blocks)
+
+
+def _load_of(work: Work, call: ast.Call) -> ast.Call | None:
+    """Where the file loads what it saves: the last load of the same path, or of a file that may have that name."""
+    path, text = argument_at(call, 1, "f"), work.source.utf8
+    every = by_place(work.calls_by_name(("torch.load",)))
+    loads = {each: work.text(each.args[0]) for each in every if each.args and not hides_arguments(each)}
+    if path is None or not loads:
+        return None
+    same = [each for each, name in loads.items() if name == work.text(path)]
+    saved = path_names(work.text(path).encode(), text)
+    may_be = [each for each, name in loads.items() if not PUBLISHED.search(name)
+              and may_be_loaded(saved, path_names(name.encode(), text))]  # fmt: skip
+    return next(reversed(same or may_be), None)
 
 
 def _may_be_a_figure(work: Work, value: ast.expr) -> bool:
@@ -155,13 +197,18 @@ def parts_saved(work: Work, saved: ast.expr) -> Iterator[ast.expr]:
             yield from values
         case ast.Call(func=ast.Name(id="dict"), keywords=keywords):
             yield from (keyword.value for keyword in keywords)
+        case ast.List(elts=parts) | ast.Tuple(elts=parts):
+            yield from parts
         case _:
             yield saved
 
 
 def _is_object(work: Work, value: ast.expr) -> bool:
-    """True for a name whose attributes show that it is no tensor, container, number or text."""
+    """True for a name whose attributes show that it is no tensor, container, number or text, and for what a function
+    makes that is named after objects."""
     reads: list[ast.expr]
+    if any(_MAKES_OBJECTS.fullmatch(last_name(getattr(each, "func", each))) for each in _made_as(work, value)):
+        return True
     if isinstance(value, ast.Name):
         match last_value(work.scan, value):
             case ast.Dict() | ast.DictComp() | ast.Constant():
@@ -176,6 +223,17 @@ def _is_object(work: Work, value: ast.expr) -> bool:
         return False
     above = [parent(each) for each in reads]
     return any(node.attr not in _common() for node in of_kind(ast.Attribute, above))
+
+
+def _made_as(work: Work, value: ast.expr) -> Iterator[ast.expr]:
+    """A value itself, where it is a call or an attribute, and what a name or an attribute of self is set to."""
+    if isinstance(value, ast.Name):
+        above = last_value(work.scan, value)
+        yield from [above] if isinstance(above, ast.Call) else []
+    elif isinstance(value, (ast.Call, ast.Attribute)):
+        yield value
+        stores = work.scan.attributes.get(value.attr, ()) if _is_own(value) else ()
+        yield from of_kind(ast.Call, (above.value for above in of_kind(ast.Assign, map(parent, stores))))
 
 
 def _is_own(node: ast.expr) -> TypeGuard[ast.Attribute]:
