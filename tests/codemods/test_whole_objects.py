@@ -350,7 +350,7 @@ _SAVES = f"{HEAD}\n\ndef save(model, path):\n    model.eval()\n    torch.save(mo
 )
 def test_it_is_told_where_the_file_loads_it(loads: str, line: int) -> None:
     found = [each for each in migrate(_SAVES + loads).findings if each.code == "NPU154"]
-    assert [each.line for each in found] == [line]
+    assert [each.span.line for each in found] == [line]
 
 
 @pytest.mark.parametrize(

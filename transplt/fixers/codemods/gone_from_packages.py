@@ -76,8 +76,8 @@ def _row(work: Work, name: str) -> dict[str, Any] | None:
     if row is None or (row.get("each") and work.project.path_of(name.partition(".")[0])):
         return None  # the tree may be that package itself, of its own time
     package, first, *known = row.get("until", ("", "0"))
-    pythons = release_of(work.settings.torch_version).pythons
-    oldest = [*known, first_wheel(package, next(iter(pythons), "")) or "0"][0]  # none older goes with these Pythons
+    python = next(iter(release_of(work.settings.torch_version).pythons), "")
+    oldest = [*known, first_wheel(package, python) or "0"][0]  # what is older does not go with these Pythons
     pins = work.settings.pins_at(work.scan.path)
     if any(pins.get(each) == "@" for each in row.get("repository", ())):
         return None  # its last release is not what the project installs
@@ -168,10 +168,9 @@ def imported(work: Work, node: ast.Import | ast.ImportFrom) -> Finds:
 
 def _unbound(work: Work) -> list[str]:
     """The names that nothing in the file binds: a star import brings them."""
-    uses = ((name, each) for name, found in work.scan.names.items() for each in found)
-    return list(dict.fromkeys(
-        name for name, each in uses if work.names.lookup(name, work.scan.scope_of(each)) is None
-    ))  # fmt: skip
+    lookup, scope_of = work.names.lookup, work.scan.scope_of
+    every = work.scan.names.items()
+    return [name for name, uses in every if any(lookup(name, scope_of(each)) is None for each in uses)]
 
 
 @fixer.on(ast.Attribute, last=tuple({name.rpartition(".")[2] for name in _UNCONDITIONAL}))

@@ -26,16 +26,7 @@ from transplt.flow.saved_files import PUBLISHED, may_be_loaded, path_names
 from transplt.program.numpy_values import NumpyValues
 from transplt.program.program import program_of
 from transplt.rules.tables import read_table
-from transplt.syntax.nodes import (
-    argument_at,
-    by_place,
-    call_of,
-    called_name,
-    hides_arguments,
-    last_name,
-    of_kind,
-    plain_name,
-)
+from transplt.syntax.nodes import argument_at, by_place, call_of, called_name, last_name, of_kind, plain_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU154", rank=180, versions=">=2.6", needs=(b"save",))
@@ -71,13 +62,12 @@ def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
     for call in calls.values():
         saved = argument_at(call, 0, "obj")
         if saved is not None and _may_be_loaded(work, call):
-            yield from _refused_parts(work, call, list(parts_saved(work, saved)), numpy, said)
+            yield from _refused_parts(work, call, saved, numpy, said)
 
 
-def _refused_parts(
-    work: Work, call: ast.Call, parts: list[ast.expr], numpy: NumpyValues | None, said: set[int]
-) -> Finds:
+def _refused_parts(work: Work, call: ast.Call, saved: ast.expr, numpy: NumpyValues | None, said: set[int]) -> Finds:
     """The parts of a checkpoint for which torch.load refuses it; `said` are those of other calls, by their ids."""
+    parts = [*parts_saved(work, saved)]
     objects = [value for value in parts if _is_object(work, value)]
     arrays = [
         value
@@ -120,7 +110,7 @@ def _load_of(work: Work, call: ast.Call) -> ast.Call | None:
     """Where the file loads what it saves: the last load of the same path, or of a file that may have that name."""
     path, text = argument_at(call, 1, "f"), work.source.utf8
     every = by_place(work.calls_by_name(("torch.load",)))
-    loads = {each: work.text(each.args[0]) for each in every if each.args and not hides_arguments(each)}
+    loads = {each: work.text(each.args[0]) for each in every if each.args}
     if path is None or not loads:
         return None
     same = [each for each, name in loads.items() if name == work.text(path)]
@@ -227,13 +217,11 @@ def _is_object(work: Work, value: ast.expr) -> bool:
 
 def _made_as(work: Work, value: ast.expr) -> Iterator[ast.expr]:
     """A value itself, where it is a call or an attribute, and what a name or an attribute of self is set to."""
-    if isinstance(value, ast.Name):
-        above = last_value(work.scan, value)
-        yield from [above] if isinstance(above, ast.Call) else []
-    elif isinstance(value, (ast.Call, ast.Attribute)):
-        yield value
-        stores = work.scan.attributes.get(value.attr, ()) if _is_own(value) else ()
-        yield from of_kind(ast.Call, (above.value for above in of_kind(ast.Assign, map(parent, stores))))
+    above = last_value(work.scan, value) if isinstance(value, ast.Name) else value
+    if isinstance(above, (ast.Call, ast.Attribute)):
+        yield above
+    stores = work.scan.attributes.get(value.attr, ()) if _is_own(value) else ()
+    yield from of_kind(ast.Call, (each.value for each in of_kind(ast.Assign, map(parent, stores))))
 
 
 def _is_own(node: ast.expr) -> TypeGuard[ast.Attribute]:
