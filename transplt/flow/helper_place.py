@@ -155,16 +155,20 @@ def _found_by_all(
         imported = {edge.name.partition(".")[0] for each in together for edge in layout.edges.get(each, ())
                     if edge.base == base}  # fmt: skip
         packages = sorted(name for name in imported if in_folder(base, f"{name}/{INIT}", "") in project.placing)
-        if len(packages) > 1:  # those of the examples and tests are installed with nothing
-            held = [(name, in_folder(base, name, "")) for name in packages]
-            packages = [name for name, folder in held if not (
-                TESTS.search(f"{folder}/") or any(is_below(each, folder) for each in scripts)
-            )]  # fmt: skip
+        packages = _installed(packages, base, scripts)
         beside = any(posixpath.dirname(script) == base for script in scripts)
         if len(packages) == 1 and packages[0] not in NO_HOME and not beside:
             return _new(layout, posixpath.join(base, packages[0]), packages[0])
         return _new(layout, base)
     return None
+
+
+def _installed(packages: list[str], base: str, scripts: Collection[str]) -> list[str]:
+    """The packages of a folder, where there are several without those of examples and tests: nobody installs these."""
+    folders = {name: in_folder(base, name, "") for name in packages}
+    aside = {name for name, folder in folders.items()
+             if TESTS.search(f"{folder}/") or any(is_below(each, folder) for each in scripts)}  # fmt: skip
+    return [name for name in packages if name not in aside] if len(packages) > 1 else packages
 
 
 def _in_package(layout: ImportLayout, path: str, scripts: Collection[str], top: str | None) -> HelperPlace | None:

@@ -85,8 +85,7 @@ def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -
         yield from _of_an_owner(work, node, value, library, found)
         return
     meant = verdict(slots, found, wanted)
-    shown = b"torch" not in work.source.utf8 and _is_never_read(work, node)
-    if meant == wanted == DEVICE and (shown or _beside_a_compiler(work, node)):
+    if meant == wanted == DEVICE and _is_no_device(work, node):
         meant = ""
     if meant != wanted and value.isupper() and wanted == BACKEND:
         yield from _other(work, slots, node, value)  # a label or a name as a rule
@@ -104,6 +103,12 @@ def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -
         word, new = ("NCCL", "HCCL") if value.isupper() else ("nccl", "hccl")
         pairs = ((word, new), ("cuda", "npu")) if "cuda" in value else ((word, new),)
         yield from _replace(work, node, "NPU301", f"backend {value!r}", pairs)
+
+
+def _is_no_device(work: Work, node: ast.expr) -> bool:
+    """True for the name of a compiler's counterpart, and for what a file without torch only shows."""
+    shown = b"torch" not in work.source.utf8 and _is_never_read(work, node)
+    return shown or _beside_a_compiler(work, node)
 
 
 def _beside_a_compiler(work: Work, node: ast.expr) -> bool:

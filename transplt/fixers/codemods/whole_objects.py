@@ -85,19 +85,18 @@ def _refused_parts(work: Work, call: ast.Call, saved: ast.expr, numpy: NumpyValu
         help = _HELP.format(name=work.text(at)) if objects else of_arrays
         if work.scan.path not in (loading := work.project.loads) and any(loading):
             help = f"{help}. It is loaded elsewhere, as in {loading[0]}"
-        load = _load_of(work, call)
-        if load is None:
-            yield work.note(at, fixer.code, message, api="torch.save", help=help)
-        else:
-            yield refused_load(work, load, message, help)
+        yield refused_load(work, _load_of(work, call, at), message, help)
     elif numpy is not None and (figures := [value for value in parts if _may_be_a_figure(work, value)]):
         held = ", ".join(dict.fromkeys(map(work.text, figures)))
         message = f"torch.load refuses it since torch 2.6 if it contains a NumPy scalar: {held}"
         yield work.note(figures[0], fixer.code, message, level=Level.INFO, api="torch.save", help=_NUMPY_HELP)
 
 
-def refused_load(work: Work, load: ast.Call, message: str, help: str) -> Note:
-    """What is said at a call of torch.load, in place of what is said there of map_location: both are one change."""
+def refused_load(work: Work, load: ast.expr, message: str, help: str) -> Note:
+    """What is said at a call of torch.load, in place of what is said there of map_location: both are one change. Of
+    another place it is said as of torch.save."""
+    if not isinstance(load, ast.Call) or work.names.qualified(load.func) != "torch.load":
+        return work.note(load, fixer.code, message, api="torch.save", help=help)
     here, blocks = (work.source.extent(load.func), "NPU152"), ""  # checkpoints.py
     for each in [each for each in work.notes if (each.extent, each.code) == here]:
         work.withdraw_notes(partial(is_, each))
@@ -106,18 +105,18 @@ def refused_load(work: Work, load: ast.Call, message: str, help: str) -> Note:
     return work.note(load.func, fixer.code, message, api="torch.load", help=help, blocks=blocks)
 
 
-def _load_of(work: Work, call: ast.Call) -> ast.Call | None:
-    """Where the file loads what it saves: the last load of the same path, or of a file that may have that name."""
+def _load_of(work: Work, call: ast.Call, other: ast.expr) -> ast.expr:
+    """Where the file loads what it saves: the last load of that path, or of a file that may have its name."""
     path, text = argument_at(call, 1, "f"), work.source.utf8
     every = by_place(work.calls_by_name(("torch.load",)))
     loads = {each: work.text(each.args[0]) for each in every if each.args}
     if path is None or not loads:
-        return None
+        return other
     same = [each for each, name in loads.items() if name == work.text(path)]
     saved = path_names(work.text(path).encode(), text)
     may_be = [each for each, name in loads.items() if not PUBLISHED.search(name)
               and may_be_loaded(saved, path_names(name.encode(), text))]  # fmt: skip
-    return next(reversed(same or may_be), None)
+    return next(reversed(same or may_be), other)
 
 
 def _may_be_a_figure(work: Work, value: ast.expr) -> bool:
