@@ -165,8 +165,13 @@ def _taken_beside(
     return placed(replace(edit, message=message), start, new, end)
 
 
-def _placed(work: Work, edit: Edit, line: str, uses: Iterable[ast.AST]) -> Placed:
+def _placed(work: Work, edit: Edit, line: str, uses: Sequence[ast.AST]) -> Placed:
     source, body = work.source, work.scan.tree.body
+    if not work.scan.path.endswith(".py"):  # with torch, for the first use: people start again at any such cell
+        first = min((top_of(node).lineno for node in uses), default=0)
+        bound = {binding.node for binding in work.scan.root.bindings.get("torch", ())}
+        at = [index for index, node in enumerate(body) if node in bound and node.lineno < first]
+        body = body[at[-1] if at else 0 :]
     heads, newline = _heads(body, uses), source.newline()
     line = line.replace("\n", newline)
     if not heads:

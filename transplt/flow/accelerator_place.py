@@ -38,6 +38,8 @@ NOTEBOOK = ".ipynb"
 #: So many scripts of a folder have no module for themselves.
 _FEW = 2
 _HELPERS = ("utils", "util", "common")
+#: First names of modules that are of no package which one installs.
+_OF_PROGRAMS = frozenset({"common", "lib", "model", "models", "src", "util", "utils"})
 #: Where what is shown to users lies: they run it with the release that they have installed.
 _SHOWN = re.compile(r"(?:^|/)(?:examples?|demos?|docs?|tutorials?|notebooks?|samples?)/|\.ipynb$")
 
@@ -62,7 +64,7 @@ def module_place(
         # What a loader reads finds the module as the files beside it do.
         is_read = not starts and _as_beside(project, project.once(layout_of), path, settings.entry) is not None
         place = place if is_read else _first(project, path, settings, place)
-    if place is None or _is_of_a_release(project, path, place):
+    if place is None or _is_of_a_release(project, path, place) or _belongs_elsewhere(project, path):
         return None
     if _is_lost_when_started(project, path, place):
         return replace(place, paths=()) if tried else None
@@ -75,6 +77,15 @@ def _is_of_a_release(project: ProjectFacts, path: str, place: HelperPlace) -> bo
     inner = len(place.paths) == 1 and place.package and _SHOWN.search(path)
     return bool(inner) and is_installed(project, base := _base(place)) and not is_below(
         path, in_folder(base, place.package.partition(".")[0], ""))  # fmt: skip
+
+
+def _belongs_elsewhere(project: ProjectFacts, path: str) -> bool:
+    """Whether a file below the top, of no package, imports what the project lacks: people copy it to where that is."""
+    facts, edges = project.placing.get(path), project.once(layout_of).edges.get(path)
+    if facts is None or edges is None or "/" not in path or facts.extends or outermost_package(path, project.placing):
+        return False
+    found = {"" if edge.base is None else edge.name.partition(".")[0] for edge in edges}
+    return any(name in {"", *_OF_PROGRAMS} - found for name in (each.partition(".")[0] for each in facts.imported))
 
 
 def _is_lost_when_started(project: ProjectFacts, path: str, place: HelperPlace) -> bool:
@@ -107,7 +118,9 @@ def _written(project: ProjectFacts, path: str, settings: Settings, starts: bool)
         return known
     if not settings.helper_file:
         return None
-    if place is None or not (place.package or outermost_package(path, project.placing)):
+    top = outermost_package(path, project.placing)
+    apart = top and not any(is_below(edge.target, top) for edge in layout.edges.get(path, ()))
+    if place is None or not (place.package or top) or (apart and not layout.importers.get(path)):
         imported = _of_an_imported_package(project, layout, path, settings, installed=place is not None)
         if place is None or imported is not None:
             return imported
@@ -238,7 +251,8 @@ def _of_a_package_around(project: ProjectFacts, path: str, settings: Settings) -
         folder = posixpath.dirname(folder)
     inside = in_folder(folder, INIT, "")
     top = outermost_package(inside, project.placing) if folder else ""
-    if not top or inside == path or not is_installed(project, posixpath.dirname(top)):
+    beside = folder == posixpath.dirname(path)
+    if not top or beside or not is_installed(project, posixpath.dirname(top)):
         return None
     place = module_place(project, inside, settings, starts=False)
     return place if place is not None and len(place.paths) == 1 and place.package else None

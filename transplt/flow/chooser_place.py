@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
+from collections import Counter
 
 from transplt.base.closure import closure
 from transplt.base.settings import Settings
@@ -154,4 +155,11 @@ def _stopped(project: ProjectFacts) -> dict[str, str]:
     living = closure(begun, lambda path: (edge.target for edge in layout.edges[path]))
     alive = {*living} - ends.keys()
     reached = ((each, why) for path, why in aside.trainers.items() for each in reached_from(layout, path))
-    return {**{each: why for each, why in reached if each not in alive}, **ends}
+    found = {**{each: why for each, why in reached if each not in alive}, **ends}
+    # A package that would be ported by halves is ported whole, and what it stops with it: for whoever replaces the cause.
+    count = Counter((outermost_package(path, placing), path in found) for path, facts in placing.items() if facts.speaks)
+    halves = {top for top, stops in count if top and stops and in_folder(top, INIT, "") not in found
+              and 0 < count[top, False] <= count[top, True]}  # fmt: skip
+    cause = re.compile(r"(?<=\()[^()]+(?=\)$)")
+    return {path: why for path, why in found.items()
+            if (at := cause.search(why)) is None or outermost_package(at[0], placing) not in halves}  # fmt: skip

@@ -60,6 +60,10 @@ def body(
         whys = first_of([*dict.fromkeys(visible(stopped[each]) for each in first)], _MOST_WHYS, ", or ")
         named = first_of([f"`{visible(each)}`" for each in first], _MOST_FILES)
         lines += [f"**Not ported**: {named}. On an NPU their programs {whys}.", ""]
+    at_once = [part for part in separate(left) if part.blocks == "import" and not part.aside
+               and not {place.path for place in part.places} <= {*(stopped or ())}]  # fmt: skip
+    if modules and at_once:
+        lines += [f"**Does not start on an NPU yet**: {visible(first_of([each.title for each in at_once], 2))}.", ""]
     lines += [_ABOUT.format(where=where), "", needs, ""] if modules else []
     commits = [*dict.fromkeys(commits)]
     lines += [f"- {visible(each)}" for each in commits[:_MOST_COMMITS]]
