@@ -156,8 +156,9 @@ def _stopped(project: ProjectFacts) -> dict[str, str]:
     alive = {*living} - ends.keys()
     reached = ((each, why) for path, why in aside.trainers.items() for each in reached_from(layout, path))
     found = {**{each: why for each, why in reached if each not in alive}, **ends}
-    # A package that would be ported by halves is ported whole, and what it stops with it: for whoever replaces the cause.
-    count = Counter((outermost_package(path, placing), path in found) for path, facts in placing.items() if facts.speaks)
+    # A package that would be ported by halves is ported whole, with what it stops: for whoever replaces the cause.
+    speaking = (path for path, facts in placing.items() if facts.speaks)
+    count = Counter((outermost_package(path, placing), path in found) for path in speaking)
     halves = {top for top, stops in count if top and stops and in_folder(top, INIT, "") not in found
               and 0 < count[top, False] <= count[top, True]}  # fmt: skip
     cause = re.compile(r"(?<=\()[^()]+(?=\)$)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from transplt.base.render.cell import first_of, many, visible
@@ -30,7 +30,7 @@ _LED_IN = re.compile(r"^\w+:$|:$")
 #: In one line each, since line breaks stay in a pull request.
 _ABOUT = (
     "The accelerator is chosen {where}: an NPU where torch_npu is installed and finds one, else CUDA as before. "
-    "Fixed names such as `\"cuda\"` and `torch.cuda` give way to names from there: on CUDA and on a CPU the program "
+    "{Fixed} names such as `\"cuda\"` and `torch.cuda` give way to names from there: on CUDA and on a CPU the program "
     "does what it did. Each other change has its own commit."
 )
 _NO_CHANGE = "No change: there is nothing in this project to convert."
@@ -42,29 +42,37 @@ _OF_NPUS = ('What is for NPUs alone goes behind `DEVICE_TYPE == "npu"`, or into 
 def body(
     modules: Sequence[str], commits: Sequence[str], torch: str, run: RunOptions | None, proof: Verdict | None,
     checks: Sequence[str], left: Sequence[Action], lists: Sequence[str] = (),
-    stopped: Mapping[str, str] | None = None,
+    stopped: Mapping[str, str] | None = None, alone: Collection[str] = (),
 ) -> str:  # fmt: skip
-    """The text, in Markdown. `modules` choose the accelerator, `commits` are the subjects of those on the branch,
-    `torch` is the version that it was written for, `run` what `proof` is of; `checks` is what the project's own
-    linters say of it. `lists` are its lists of packages for NPUs, `stopped` what programs do on an NPU before they
-    come to a file that stays.
+    """The text, in Markdown. `modules` choose the accelerator, those `alone` for themselves; `commits` are the subjects
+    of those on the branch, `torch` is the version that it was written for, `run` what `proof` is of; `checks` is what
+    the project's own linters say of it. `lists` are its lists of packages for NPUs, `stopped` what programs do on an
+    NPU before they come to a file that stays.
     """
-    places = [f"`{visible(each)}`" for each in modules]
+    places = [f"`{visible(each)}`" for each in sorted(modules, key=alone.__contains__)]
+    inside = places[len(modules) - len(alone) :] if len(alone) < len(modules) else []
+    places = places[: len(places) - len(inside)]
     every = f"{len(places)} files" if places[_MOST_FILES:] else ", ".join(places)
     where = f"in each of {every}" if places[1:] else " in ".join(("once", *places))
-    listed = f": {' or '.join(f'`{visible(each)}`' for each in lists)} lists what to install" if lists else ""
+    where += f" (and in {first_of(inside, 1)}, which may run without that or with an older release)" if inside else ""
+    kinds = (f"`{visible(each)}`{'' if '-npu.' in each else ' (extra npu)'}" for each in lists)
+    listed = f": {' or '.join(kinds)} lists what to install" if lists else ""
     needs = f"On an NPU it needs CANN and {torch} (the package torch-npu){listed}."
     lines = ["## What this does", ""]
     if stopped:
-        first = sorted(stopped, key=lambda each: (not TO_TRAIN.search(each), each))
+        first = sorted(stopped, key=lambda each: (not TO_TRAIN.search(each), each.count("/"), each))
         whys = first_of([*dict.fromkeys(visible(stopped[each]) for each in first)], _MOST_WHYS, ", or ")
         named = first_of([f"`{visible(each)}`" for each in first], _MOST_FILES)
         lines += [f"**Not ported**: {named}. On an NPU their programs {whys}.", ""]
-    at_once = [part for part in separate(left) if part.blocks == "import" and not part.aside
-               and not {place.path for place in part.places} <= {*(stopped or ())}]  # fmt: skip
+    items = [*_left(left)]
+    to_do = ((part, item) for part, item in zip(separate(left), items, strict=True) if "** (stops at import)" in item)
+    at_once = [visible(part.title) for part, _ in to_do
+               if not {place.path for place in part.places} <= {*(stopped or ())}]  # fmt: skip
     if modules and at_once:
-        lines += [f"**Does not start on an NPU yet**: {visible(first_of([each.title for each in at_once], 2))}.", ""]
-    lines += [_ABOUT.format(where=where), "", needs, ""] if modules else []
+        named = first_of(at_once, _MOST_WHYS, "; ")
+        lines += [f"**Does not start on an NPU yet**; what stops it is below: {named}.", ""]
+    fixed = "In all other files, fixed" if stopped else "Fixed"
+    lines += [_ABOUT.format(where=where, Fixed=fixed), "", needs, ""] if modules else []
     commits = [*dict.fromkeys(commits)]
     lines += [f"- {visible(each)}" for each in commits[:_MOST_COMMITS]]
     lines += [f"- and {many(len(commits) - _MOST_COMMITS, 'commit')} more"] * (len(commits) > _MOST_COMMITS)
@@ -77,7 +85,6 @@ def body(
     lines += [f"- {visible(each)}" for each in checks if ": not run" not in each]
     lines += ["- No card was used.", ""]
     lines = [*(lines if commits else ["## What this does", "", _NO_CHANGE, ""]), "## What is left", ""]
-    items = [*_left(left)]
     lines += [_OF_NPUS, ""] if items and modules else []
     room = MOST_LINES - len(lines)
     if len(items) > room:

@@ -56,12 +56,15 @@ from transplt.project.proving import pack_of, proof_between, run_of
 from transplt.project.report.migration_record import HELPER, RunResult
 from transplt.project.tree import diff_tree, migrate_tree
 from transplt.proof.prove.card_pack import check_pack
+from transplt.rules.packages import TOO_OLD
 
 _MESSAGE_WIDTH = 72
 #: What the branch lists of packages for NPUs alone are called; of others, what they do not ask of CUDA is no work.
 _LIST_FOR_NPUS = re.compile(r"-npu(?=\.(?:txt|ya?ml)\Z)")
 #: What a project that supports NPUs keeps for CUDA.
 _BESIDE = ("NPU140", "NPU200")
+#: Torch-npu in an extra of the project.
+_ADDED = "NPU841"
 _LINK, _MODULE = "120000", "160000"
 _FAILED = (Word.DIFFERS, Word.STOPS)
 
@@ -226,9 +229,12 @@ def port(
         if portable:
             modules = _choosing(grown.folder, {*modes, *(each.path for each in files)})
             commits = subjects(top, begun, grown.tip)
-            lists = sorted(filter(_LIST_FOR_NPUS.search, own))
+            added = (each for file in result.files for each in file.findings if each.code == _ADDED and each.applied)
+            every = sorted({each.path for each in added}.union(filter(_LIST_FOR_NPUS.search, own)))
+            lists = [each for each in every if "/" not in each] or every  # that of an example is for it alone
             target, stopped = checklist.target(result), _stopped(result)
-            done.body = body(modules, commits, target, run, done.proof, checks, done.left, lists, stopped)
+            alone = {*modules} & {*modes}  # files that were there
+            done.body = body(modules, commits, target, run, done.proof, checks, done.left, lists, stopped, alone)
         if run is not None and pack is not None:
             done.notes.append(f"card pack: {pack_of(reference, grown.folder, run, pack, progress, data)}")
         if done.commits:
@@ -370,16 +376,19 @@ def _stopped(result: RunResult) -> dict[str, str]:
 
 
 def _to_be_done(
-    again: Iterable[Finding], told: Sequence[Finding], own: Iterable[str], stopped: Collection[str]
+    again: Iterable[Finding], told: Sequence[Finding], own: Iterable[str], stopped: Collection[str], setup: Path
 ) -> Iterator[Finding]:
-    """Both, without lists of packages which the branch has settled, of its `own` files. Where the migration has told
-    what to do, or what is `stopped`, the branch read again has CUDA's code beside what is for NPUs.
+    """Both, without lists of packages which the branch has settled, of its `own` files, but for bounds that `setup`
+    takes from one. Where the migration has told what to do, or what is `stopped`, the branch read again has CUDA's code
+    beside what is for NPUs.
     """
+    asked = read_regular(setup, OTHER) if setup.is_file() and not setup.is_symlink() else b""
     lists = {each for path in own for each in (path, _LIST_FOR_NPUS.sub("", path)) if _LIST_FOR_NPUS.search(path)}
     there = {(each.path, each.span.start) for each in told}
     rest = (each for each in again if each.code not in _BESIDE
             or (each.path not in stopped and (each.path, each.span.start) not in there))  # fmt: skip
-    yield from (each for each in chain(rest, told) if each.path not in (checklist.NAME, *lists))
+    yield from (each for each in chain(rest, told) if each.path not in (checklist.NAME, *lists)
+                or (each.code == TOO_OLD and each.path.encode() in asked))  # fmt: skip
 
 
 def _commit_container(grown: _Branch, done: Port, name: str) -> None:
@@ -423,7 +432,8 @@ def _commit_checklist(
     found = [(each, same.pop() if len(same) > 1 else same[0]) for each, same in rows]  # in the order of the file
     again = [replace(each, aside=was.aside, late=was.late, option=was.option, blocks=was.blocks)
              for each, was in found]  # fmt: skip
-    findings = [*_to_be_done(again, _only_in_edits(grown, done, again), own, _stopped(done.result))]
+    told, stopped = _only_in_edits(grown, done, again), _stopped(done.result)
+    findings = [*_to_be_done(again, told, own, stopped, grown.folder / "setup.py")]
     offered = any(each.level is Level.UNSAFE and not each.applied for each in findings)
     drafted = diff_tree(make_plan(replace(given, unsafe_fixes=True))) if offered else left
     drafts = b"".join(record.patch for record in drafted.files if record.path != checklist.NAME)

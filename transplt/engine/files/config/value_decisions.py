@@ -141,9 +141,14 @@ def _spell(text: str, start: int) -> _Spelled:
 
 def _spelled_value(document: Document, value: Value, spelled: _Spelled) -> Finds:
     reading = _reading(document, value)
+    nobody = "no code of the project is known to use it as one"
+    # Readers of such a name are found wherever they are: this value goes nowhere.
+    unread = not reading.read and value.key is not None and not spelled.start and bool(marks_by_name(value.name))
     if document.settings.style == "portable":
         if spelled.mark in reading.marks:
             yield _unread(value, spelled, _BOTH, _setting(value, spelled))
+        elif unread and document.project.known and not reading.why:
+            yield _unread(value, spelled, nobody, "it stays; if another program reads it, choose it there", "tidy")
         return
     schema = None if reading.marks or document.project.portable else schema_of(document, value)
     if spelled.mark in reading.marks or (schema is not None and schema.mark == spelled.mark):
@@ -153,10 +158,7 @@ def _spelled_value(document: Document, value: Value, spelled: _Spelled) -> Finds
             library, effect = ("", "") if schema is None else (schema.library, schema.effect)
             yield from _edit(value, spelled.start, spelled.end, spelled.new, library, effect)
     elif document.project.known:
-        nobody = "no code of the project is known to use it as one"
         why = reading.why or ("the code reads it as something else" if reading.read else nobody)
-        # Readers of such a name are found wherever they are: this value goes nowhere.
-        unread = not reading.read and value.key is not None and not spelled.start and bool(marks_by_name(value.name))
         yield _unread(value, spelled, why, blocks="tidy" if unread else "")
 
 
