@@ -83,6 +83,52 @@ def test_what_is_shown_to_users_of_a_release_takes_nothing_that_older_ones_lack(
     assert ("_has_npu" not in after, where) == (inside, "pkg/device.py" if inside else "")
 
 
+#: A file of a folder without packages, by what it imports; the project has `net.py` and `utils/log.py`.
+_OVERLAID = {"train.py": "import net\nx('cuda')\n", "net.py": "", "utils/log.py": "", "more/own.py": "",
+             "more/run.py": "import own\nx('cuda')\n"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "imports", "elsewhere"),
+    [
+        ("more/track.py", "from .basetrack import Track", True),
+        ("more/track.py", "import own\nfrom models.decode import f", True),
+        ("more/track.py", "import own\nfrom util import misc", True),
+        ("more/track.py", "import own\nimport cv2", False),
+        ("more/track.py", "import own\nfrom utils.log import say", False),
+        ("more/track.py", "from .own import f", False),
+        ("more/track.py", "import own, sys\nsys.path.append('../RAFT')\nfrom models import f", False),
+        ("track.py", "from models import f", False),
+    ],
+)
+def test_what_imports_what_only_another_project_has_is_copied_there(path: str, imports: str, elsewhere: bool) -> None:
+    after, where = taken({**_OVERLAID, path: f"import torch\n{imports}\nx('cuda')\n"}, path)
+    assert ("_has_npu = " in after, where == "") == (elsewhere, elsewhere)
+
+
+def test_a_script_of_a_package_takes_the_module_of_the_installed_one_that_it_imports() -> None:
+    files = {"setup.py": "", "net/__init__.py": "", "net/run.py": "from . import loss\nx('cuda')\n", "net/loss.py": "",
+             "tools/__init__.py": "", "tools/bench.py": "import torch\nfrom net.run import f\nx('cuda')\n",
+             "tools/alone.py": "import torch\nx('cuda')\n"}  # fmt: skip
+    after, where = taken(files, "tools/bench.py")
+    assert "from net.device import DEVICE_TYPE" in after and where == "net/device.py"
+    assert taken(files, "tools/alone.py")[1] == "tools/device.py"
+
+
+@pytest.mark.parametrize(
+    ("cells", "above"),
+    [
+        ("import torch\n", "import torch"),
+        ("import yaml\nc = yaml.f()\nimport torch\ntorch.manual_seed(0)\n", "import torch"),
+        ("import torch\nx = 1\nimport torch\n", "x = 1\nimport torch"),
+        ("import yaml\n", "import yaml"),
+    ],
+)
+def test_a_notebook_imports_the_module_with_the_last_torch_above_the_first_use(cells: str, above: str) -> None:
+    after, _ = taken({**_LAB, "lab.ipynb": f"{cells}import net\ny = net\nx()\n"}, "lab.ipynb")
+    assert after.index(above) < after.index("from device import") < after.index("y = net")
+
+
 PACKAGE = {"train.py": "from pkg.models import net\nx()\n", "pkg/__init__.py": "", "pkg/models/__init__.py": "",
            "pkg/utils/__init__.py": "", "pkg/utils/misc.py": "import os\nx()\n"}  # fmt: skip
 
@@ -518,6 +564,11 @@ _STARTED = f"{_AT}if __name__ == '__main__':\n    run()\n"
         ({"train.py": f"from audiotools import ml\nimport p.net\n{_STARTED}    ml.Accelerator()\n", "p/net.py": _AT,
           "p/__init__.py": "", "setup.py": ""}, "train.py"),  # users import it
         ({"train.py": f"import pytorch_lightning as pl\n{_STARTED}    pl.Trainer(accelerator=npu())\n"}, ""),
+        # A package that would be ported by halves is ported whole, with its scripts; one file of many stays.
+        ({"lib/__init__.py": "", "lib/a.py": _FLASH + _AT, "lib/b.py": _AT, "setup.py": "",
+          "run.py": f"import lib.a\n{_AT}"}, ""),
+        ({"lib/__init__.py": "", "lib/a.py": _FLASH + _AT, "lib/b.py": _AT, "lib/c.py": _AT, "setup.py": "",
+          "run.py": f"import lib.a\n{_AT}"}, "lib/a.py run.py"),
         ({"train.py": f"import pytorch_lightning as pl\n{_STARTED}    pl.seed_everything(1)\n"}, ""),
     ],
 )  # fmt: skip

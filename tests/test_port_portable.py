@@ -17,6 +17,7 @@ from transplt.engine.actions.action import Action, Place
 from transplt.faces.cli.main import main
 from transplt.project.port.body import MOST_LINES, body
 from transplt.project.port.decisions import decision_of, decisions
+from transplt.project.port.port import _lists
 from transplt.project.port.steps import Changed, _without_unused, steps_of
 
 TRAIN = """\
@@ -214,6 +215,39 @@ def test_a_text_says_once_what_an_npu_needs() -> None:
     text = body(["device.py"], ["Choose it"], "torch 2.6 with torch_npu 2.6.0", None, None, [], [], lists)
     needs = "needs CANN and torch 2.6 with torch_npu 2.6.0 (the package torch-npu): `requirements-npu.txt` lists what"
     assert needs in text and text.count("torch_npu 2.6.0") == 1
+
+
+@pytest.mark.parametrize(
+    ("blocks", "path", "said"),
+    [("import", "net.py", True), ("import", "old.py", False), ("first step", "net.py", False)],
+)
+def test_what_stops_all_that_is_ported_is_said_first(blocks: str, path: str, said: bool) -> None:
+    left = [Action("Replace x", blocks, Effort.LOW, 1.0, "", (), (Place(path, (3,), 1),), ())]
+    text = body(["device.py"], ["Choose it"], "torch 2.6", None, None, [], left, [], {"old.py": "stop at import x"})
+    assert ("**Does not start on an NPU yet**; what stops it is below: Replace x." in text) == said
+
+
+@pytest.mark.parametrize(
+    ("own", "named"),
+    [
+        ([], []),
+        (["requirements-npu.txt", "README.md"], ["requirements-npu.txt"]),
+        (["examples/a/requirements-npu.txt"], ["examples/a/requirements-npu.txt"]),
+        (["examples/a/requirements-npu.txt", "environment-npu.yml"], ["environment-npu.yml"]),
+    ],
+)
+def test_the_list_of_an_example_does_not_stand_for_the_project(own: list[str], named: list[str]) -> None:
+    assert _lists([], own) == named
+    extra = Finding("pyproject.toml", Span(1, 1, 1, 1, 0, 0), "NPU841", Level.SAFE, "m")
+    assert _lists([extra], own) == sorted([".[npu]", *(each for each in named if "/" not in each)])
+
+
+def test_a_bound_that_setup_py_takes_from_a_list_is_left_to_do(project: Path) -> None:
+    (project / "requirements.txt").write_text("torch>=1.8\ntorchaudio>=0.8,<2.1\n", encoding="ascii")
+    commit(project, "list", net="import torch\nx = torch.ones(1).cuda()\n")
+    assert "torchaudio" not in port(project)[0].partition("## What is left")[2]
+    commit(project, "setup", setup="install(open('requirements.txt'))\n")
+    assert "**Raise the pinned version of torchaudio**" in port(project, "--branch", "again")[0]
 
 
 def test_what_is_not_ported_is_said_first(project: Path) -> None:

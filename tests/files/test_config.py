@@ -289,6 +289,20 @@ def test_the_portable_style_leaves_values() -> None:
     assert left(migrated("train:\n  elsewhere: cuda\n", "conf/a.yaml", style="portable")) == ["NPU802"]
 
 
+@pytest.mark.parametrize(
+    ("text", "code", "blocks"),
+    [
+        ("device: cuda\n", "import torch\nx = torch.ones(1)\n", "tidy"),
+        ("device: cuda\n", CODE, ""),
+        ("elsewhere: cuda\n", "import torch\nx = torch.ones(1)\n", ""),
+        ("main: train.py --device cuda\n", "import torch\nx = torch.ones(1)\n", ""),
+    ],
+)
+def test_a_device_that_no_code_reads_stops_nothing_in_the_portable_style(text: str, code: str, blocks: str) -> None:
+    result = migrated(text, "conf/a.yaml", code, style="portable")
+    assert [each.blocks for each in result.findings if each.open] == [blocks]
+
+
 JSON = [
     ('{"train": {"device": "cuda"}}', '{"train": {"device": "npu"}}'),
     ('{\n  // "cuda"\n  "card": "cuda:0", /* x */\n}', '{\n  // "cuda"\n  "card": "npu:0", /* x */\n}'),

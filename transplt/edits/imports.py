@@ -231,7 +231,8 @@ def _after(body: list[ast.stmt], moved: set[int]) -> int:
     for index, node in enumerate(body):
         if _imports_torch(node):
             return max(index - 1, head) if id(node) in moved else index
-        if isinstance(node, (ast.Try, ast.With, ast.If)) and _holds_torch_import(node):
+        holds = isinstance(node, (ast.Try, ast.With)) or (isinstance(node, ast.If) and not is_type_checking(node.test))
+        if holds and any(map(_imports_torch, [*getattr(node, "body", ()), *getattr(node, "orelse", ())])):
             # Behind the whole statement: inside it an except clause would hide what goes wrong.
             return max(index - 1, head) if id(node) in moved else index
         if index > head:
@@ -253,12 +254,6 @@ def _before_uses(body: list[ast.stmt], index: int, moved: set[int]) -> int:
                 first -= 1
             return first - 1 if first > _head(body) else index
     return index
-
-
-def _holds_torch_import(node: ast.Try | ast.With | ast.If) -> bool:
-    if isinstance(node, ast.If) and is_type_checking(node.test):
-        return False
-    return any(_imports_torch(inner) for inner in [*node.body, *getattr(node, "orelse", ())])
 
 
 def _imports_torch(node: ast.stmt) -> bool:

@@ -118,9 +118,7 @@ def _written(project: ProjectFacts, path: str, settings: Settings, starts: bool)
         return known
     if not settings.helper_file:
         return None
-    top = outermost_package(path, project.placing)
-    apart = top and not any(is_below(edge.target, top) for edge in layout.edges.get(path, ()))
-    if place is None or not (place.package or top) or (apart and not layout.importers.get(path)):
+    if place is None or not place.package:
         imported = _of_an_imported_package(project, layout, path, settings, installed=place is not None)
         if place is None or imported is not None:
             return imported
@@ -251,8 +249,7 @@ def _of_a_package_around(project: ProjectFacts, path: str, settings: Settings) -
         folder = posixpath.dirname(folder)
     inside = in_folder(folder, INIT, "")
     top = outermost_package(inside, project.placing) if folder else ""
-    beside = folder == posixpath.dirname(path)
-    if not top or beside or not is_installed(project, posixpath.dirname(top)):
+    if not top or folder == posixpath.dirname(path) or not is_installed(project, posixpath.dirname(top)):
         return None
     place = module_place(project, inside, settings, starts=False)
     return place if place is not None and len(place.paths) == 1 and place.package else None

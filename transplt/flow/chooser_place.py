@@ -155,12 +155,15 @@ def _stopped(project: ProjectFacts) -> dict[str, str]:
     living = closure(begun, lambda path: (edge.target for edge in layout.edges[path]))
     alive = {*living} - ends.keys()
     reached = ((each, why) for path, why in aside.trainers.items() for each in reached_from(layout, path))
-    found = {**{each: why for each, why in reached if each not in alive}, **ends}
-    # A package that would be ported by halves is ported whole, with what it stops: for whoever replaces the cause.
+    return _but_of_halves(project, {**{each: why for each, why in reached if each not in alive}, **ends})
+
+
+def _but_of_halves(project: ProjectFacts, found: dict[str, str]) -> dict[str, str]:
+    """Without what a package stops that would be ported by halves: whoever replaces the cause needs the rest."""
+    placing = project.placing
     speaking = (path for path, facts in placing.items() if facts.speaks)
     count = Counter((outermost_package(path, placing), path in found) for path in speaking)
-    halves = {top for top, stops in count if top and stops and in_folder(top, INIT, "") not in found
-              and 0 < count[top, False] <= count[top, True]}  # fmt: skip
-    cause = re.compile(r"(?<=\()[^()]+(?=\)$)")
-    return {path: why for path, why in found.items()
-            if (at := cause.search(why)) is None or outermost_package(at[0], placing) not in halves}  # fmt: skip
+    halves = {top for top, _ in count if top and 0 < count[top, False] <= count[top, True]}
+    halves -= {top for top in halves if in_folder(top, INIT, "") in found}
+    causes = ((path, why, why.rpartition("(")[2].rstrip(")")) for path, why in found.items())
+    return {path: why for path, why, at in causes if outermost_package(at, placing) not in halves}

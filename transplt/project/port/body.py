@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from transplt.base.render.cell import first_of, many, visible
@@ -30,7 +30,7 @@ _LED_IN = re.compile(r"^\w+:$|:$")
 #: In one line each, since line breaks stay in a pull request.
 _ABOUT = (
     "The accelerator is chosen {where}: an NPU where torch_npu is installed and finds one, else CUDA as before. "
-    "{Fixed} names such as `\"cuda\"` and `torch.cuda` give way to names from there: on CUDA and on a CPU the program "
+    "{fixed} names such as `\"cuda\"` and `torch.cuda` give way to names from there: on CUDA and on a CPU the program "
     "does what it did. Each other change has its own commit."
 )
 _NO_CHANGE = "No change: there is nothing in this project to convert."
@@ -42,37 +42,24 @@ _OF_NPUS = ('What is for NPUs alone goes behind `DEVICE_TYPE == "npu"`, or into 
 def body(
     modules: Sequence[str], commits: Sequence[str], torch: str, run: RunOptions | None, proof: Verdict | None,
     checks: Sequence[str], left: Sequence[Action], lists: Sequence[str] = (),
-    stopped: Mapping[str, str] | None = None, alone: Collection[str] = (),
+    stopped: Mapping[str, str] | None = None,
 ) -> str:  # fmt: skip
-    """The text, in Markdown. `modules` choose the accelerator, those `alone` for themselves; `commits` are the subjects
-    of those on the branch, `torch` is the version that it was written for, `run` what `proof` is of; `checks` is what
-    the project's own linters say of it. `lists` are its lists of packages for NPUs, `stopped` what programs do on an
-    NPU before they come to a file that stays.
+    """The text, in Markdown. `modules` choose the accelerator, `commits` are the subjects of those on the branch,
+    `torch` is the version that it was written for, `run` what `proof` is of; `checks` is what the project's own
+    linters say of it. `lists` are its lists of packages for NPUs, `stopped` what programs do on an NPU before they
+    come to a file that stays.
     """
-    places = [f"`{visible(each)}`" for each in sorted(modules, key=alone.__contains__)]
-    inside = places[len(modules) - len(alone) :] if len(alone) < len(modules) else []
-    places = places[: len(places) - len(inside)]
+    places = [f"`{visible(each)}`" for each in modules]
     every = f"{len(places)} files" if places[_MOST_FILES:] else ", ".join(places)
-    where = f"in each of {every}" if places[1:] else " in ".join(("once", *places))
-    where += f" (and in {first_of(inside, 1)}, which may run without that or with an older release)" if inside else ""
-    kinds = (f"`{visible(each)}`{'' if '-npu.' in each else ' (extra npu)'}" for each in lists)
-    listed = f": {' or '.join(kinds)} lists what to install" if lists else ""
+    each_has = f"in each of {every}, since some run without the others or with an older release"
+    where = each_has if places[1:] else " in ".join(("once", *places))
+    listed = f": {' or '.join(f'`{visible(each)}`' for each in lists)} lists what to install" if lists else ""
     needs = f"On an NPU it needs CANN and {torch} (the package torch-npu){listed}."
     lines = ["## What this does", ""]
-    if stopped:
-        first = sorted(stopped, key=lambda each: (not TO_TRAIN.search(each), each.count("/"), each))
-        whys = first_of([*dict.fromkeys(visible(stopped[each]) for each in first)], _MOST_WHYS, ", or ")
-        named = first_of([f"`{visible(each)}`" for each in first], _MOST_FILES)
-        lines += [f"**Not ported**: {named}. On an NPU their programs {whys}.", ""]
     items = [*_left(left)]
-    to_do = ((part, item) for part, item in zip(separate(left), items, strict=True) if "** (stops at import)" in item)
-    at_once = [visible(part.title) for part, _ in to_do
-               if not {place.path for place in part.places} <= {*(stopped or ())}]  # fmt: skip
-    if modules and at_once:
-        named = first_of(at_once, _MOST_WHYS, "; ")
-        lines += [f"**Does not start on an NPU yet**; what stops it is below: {named}.", ""]
-    fixed = "In all other files, fixed" if stopped else "Fixed"
-    lines += [_ABOUT.format(where=where, Fixed=fixed), "", needs, ""] if modules else []
+    lines += _stops(left, items, stopped or {})
+    about = _ABOUT.format(where=where, fixed="In all other files, fixed" if stopped else "Fixed")
+    lines += [about, "", needs, ""] if modules else []
     commits = [*dict.fromkeys(commits)]
     lines += [f"- {visible(each)}" for each in commits[:_MOST_COMMITS]]
     lines += [f"- and {many(len(commits) - _MOST_COMMITS, 'commit')} more"] * (len(commits) > _MOST_COMMITS)
@@ -91,6 +78,19 @@ def body(
         more = len(items) - room + 1
         items[room - 1 :] = [f"- and {more} more"]
     return "\n".join([*lines, *(items or ["Nothing that transplt knows of."])]) + "\n"
+
+
+def _stops(left: Sequence[Action], items: Sequence[str], stopped: Mapping[str, str]) -> Iterator[str]:
+    """The files that stay since their programs are `stopped`, and what stops the others as they start."""
+    if stopped:
+        first = sorted(stopped, key=lambda each: (not TO_TRAIN.search(each), each.count("/"), each))
+        whys = first_of([*dict.fromkeys(visible(stopped[each]) for each in first)], _MOST_WHYS, ", or ")
+        files = first_of([f"`{visible(each)}`" for each in first], _MOST_FILES)
+        yield from (f"**Not ported**: {files}. On an NPU their programs {whys}.", "")
+    every = (part for part, item in zip(separate(left), items, strict=True) if "** (stops at import)" in item)
+    named = [visible(part.title) for part in every if any(place.path not in stopped for place in part.places)]
+    if named:
+        yield from (f"**Does not start on an NPU yet**; what stops it is below: {first_of(named, 2, '; ')}.", "")
 
 
 def _left(actions: Sequence[Action]) -> Iterator[str]:

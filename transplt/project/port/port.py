@@ -43,6 +43,7 @@ from transplt.base.text.regular_file import OTHER, read_regular
 from transplt.edits.helper_file import has_choice
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of
+from transplt.engine.files.dependencies.codes import ADDED
 from transplt.engine.files.python_in import python_of_cells
 from transplt.flow.chooser_place import STOPS
 from transplt.project.checking.checked_file import moved
@@ -63,8 +64,6 @@ _MESSAGE_WIDTH = 72
 _LIST_FOR_NPUS = re.compile(r"-npu(?=\.(?:txt|ya?ml)\Z)")
 #: What a project that supports NPUs keeps for CUDA.
 _BESIDE = ("NPU140", "NPU200")
-#: Torch-npu in an extra of the project.
-_ADDED = "NPU841"
 _LINK, _MODULE = "120000", "160000"
 _FAILED = (Word.DIFFERS, Word.STOPS)
 
@@ -229,12 +228,9 @@ def port(
         if portable:
             modules = _choosing(grown.folder, {*modes, *(each.path for each in files)})
             commits = subjects(top, begun, grown.tip)
-            added = (each for file in result.files for each in file.findings if each.code == _ADDED and each.applied)
-            every = sorted({each.path for each in added}.union(filter(_LIST_FOR_NPUS.search, own)))
-            lists = [each for each in every if "/" not in each] or every  # that of an example is for it alone
+            lists = _lists(result.edits, own)
             target, stopped = checklist.target(result), _stopped(result)
-            alone = {*modules} & {*modes}  # files that were there
-            done.body = body(modules, commits, target, run, done.proof, checks, done.left, lists, stopped, alone)
+            done.body = body(modules, commits, target, run, done.proof, checks, done.left, lists, stopped)
         if run is not None and pack is not None:
             done.notes.append(f"card pack: {pack_of(reference, grown.folder, run, pack, progress, data)}")
         if done.commits:
@@ -373,6 +369,12 @@ def _only_in_edits(grown: _Branch, done: Port, again: Sequence[Finding]) -> list
 def _stopped(result: RunResult) -> dict[str, str]:
     """What programs do on an NPU before they come to a file, by the path of that."""
     return {each.path: why for record in result.files for each in record.findings if (why := each.detail(STOPS))}
+
+
+def _lists(edits: Iterable[Finding], own: Iterable[str]) -> list[str]:
+    """What lists the packages for NPUs: an extra, or files of the branch's `own`; those below are for an example."""
+    listed = {".[npu]" for each in edits if each.code == ADDED}.union(filter(_LIST_FOR_NPUS.search, own))
+    return sorted(each for each in listed if "/" not in each) or sorted(listed)
 
 
 def _to_be_done(
