@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -239,6 +240,7 @@ def test_what_stops_all_that_is_ported_is_said_first(blocks: str, path: str, sai
 def test_the_list_of_an_example_does_not_stand_for_the_project(own: list[str], named: list[str]) -> None:
     assert _lists([], own) == named
     extra = Finding("pyproject.toml", Span(1, 1, 1, 1, 0, 0), "NPU841", Level.SAFE, "m")
+    assert _lists([replace(extra, path="requirements-npu.txt")], own) == named
     assert _lists([extra], own) == sorted([".[npu]", *(each for each in named if "/" not in each)])
 
 

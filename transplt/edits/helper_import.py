@@ -166,12 +166,7 @@ def _taken_beside(
 
 
 def _placed(work: Work, edit: Edit, line: str, uses: Sequence[ast.AST]) -> Placed:
-    source, body = work.source, work.scan.tree.body
-    if not work.scan.path.endswith(".py"):  # with torch, for the first use: people start again at any such cell
-        first = min((top_of(node).lineno for node in uses), default=0)
-        bound = {binding.node for binding in work.scan.root.bindings.get("torch", ())}
-        at = [index for index, node in enumerate(body) if node in bound and node.lineno < first]
-        body = body[at[-1] if at else 0 :]
+    source, body = work.source, _begun_again(work, uses)
     heads, newline = _heads(body, uses), source.newline()
     line = line.replace("\n", newline)
     if not heads:
@@ -197,6 +192,14 @@ def _placed(work: Work, edit: Edit, line: str, uses: Sequence[ast.AST]) -> Place
     while (below := re.match(rb"[ \t]+#[^\n]*\n", source.utf8[offset:])) is not None:
         offset += below.end()
     return placed(edit, offset, f"{lead_of(source, offset)}{'' if own else newline}{line}{newline}")
+
+
+def _begun_again(work: Work, uses: Iterable[ast.AST]) -> list[ast.stmt]:
+    """What people run of a file up to its first use: a notebook from its last import of torch above."""
+    body, first = work.scan.tree.body, min((top_of(node).lineno for node in uses), default=0)
+    bound = {binding.node for binding in work.scan.root.bindings.get("torch", ())}
+    at = [index for index, node in enumerate(body) if node in bound and node.lineno < first]
+    return body if work.scan.path.endswith(".py") or not at else body[at[-1] :]
 
 
 def _heads(body: list[ast.stmt], uses: Iterable[ast.AST]) -> list[ast.Import | ast.ImportFrom]:

@@ -373,7 +373,8 @@ def _stopped(result: RunResult) -> dict[str, str]:
 
 def _lists(edits: Iterable[Finding], own: Iterable[str]) -> list[str]:
     """What lists the packages for NPUs: an extra, or files of the branch's `own`; those below are for an example."""
-    listed = {".[npu]" for each in edits if each.code == ADDED}.union(filter(_LIST_FOR_NPUS.search, own))
+    extra = {".[npu]" for each in edits if each.code == ADDED and not _LIST_FOR_NPUS.search(each.path)}
+    listed = extra.union(filter(_LIST_FOR_NPUS.search, own))
     return sorted(each for each in listed if "/" not in each) or sorted(listed)
 
 
