@@ -107,7 +107,8 @@ def test_what_imports_what_only_another_project_has_is_copied_there(path: str, i
 
 
 def test_a_script_of_a_package_takes_the_module_of_the_installed_one_that_it_imports() -> None:
-    files = {"setup.py": "", "net/__init__.py": "", "net/run.py": "from . import loss\nx('cuda')\n", "net/loss.py": "",
+    files = {"setup.py": "", "net/__init__.py": "", "net/run.py": "from .loss import f\nx('cuda')\n", "net/loss.py": "",
+             "net/__main__.py": "from .run import f\nf()\n",
              "tools/__init__.py": "", "tools/bench.py": "import torch\nfrom net.run import f\nx('cuda')\n",
              "tools/alone.py": "import torch\nx('cuda')\n"}  # fmt: skip
     after, where = taken(files, "tools/bench.py")
