@@ -253,8 +253,8 @@ def test_what_a_name_needs(name: str, bound: list[str], imports: list[str]) -> N
     assert len(parts.optional) == (name != "forget")
 
 
-def test_an_import_behind_a_question_goes_along_and_stands_above() -> None:
-    source = b"import os\n\nif os.name:\n    import card\n\nA = 1\nB = A + 1\n\n\ndef f():\n    return B\n"
+def test_what_is_bound_behind_a_question_goes_along_and_stands_above() -> None:
+    source = b"import os\n\nif os.name:\n    card = os.path\n\nA = 1\nB = A + 1\n\n\ndef f():\n    return B\n"
     parts = closure({"m": module_of("m", source)}, ["f"])
     assert [piece.binds for piece in parts.pieces] == [("card",), ("A",), ("B",), ("f",)]
     assert [each.line for each in parts.imports] == ["import os"]

@@ -28,6 +28,8 @@ def test_requirements_of_what_asks_for_no_card_may_stay(tmp_path: Path) -> None:
     [
         (f"{NETWORK}model(torch.ones(2)).sum().backward()\n", True),
         (f"{NETWORK}import gym\nenv = gym.make('CartPole-v1')\nenv.seed(1)\n", True),
+        (f"{NETWORK}model.to('npu')\n", False),  # ported already
+        (f"{NETWORK}model.to('mps')\n", False),
         (f"{NETWORK}model.cuda()\n", False),
         (f"{NETWORK}from accelerate import Accelerator\nmodel = Accelerator().prepare(model)\n", False),
         (f"{NETWORK}import lightning as L\nL.Trainer(max_epochs=1).fit(model)\n", False),

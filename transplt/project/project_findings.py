@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,8 @@ _COMMAND, _NATIVE = "NPU865", "NPU806"
 #: and of torch as required.
 _OF_ANY_DEVICE = re.compile(r"NPU(?:152|293|52\d|6(?!02)\d\d|7\d\d|291|84[01456])")
 _IMPORT = re.compile(rb"^import torch_npu\b", re.M)
+#: What names a card that is not one of CUDA.
+_OTHER_CARD = re.compile(rb"\b(?:torch_)?(?:npu|xpu|mps|hpu|mlu|musa)\b")
 
 
 def of_the_whole(
@@ -57,17 +60,25 @@ def asks_for_a_card(finding: Finding) -> bool:
     return not of_any or (finding.applied and not finding.code.startswith(_OF_REQUIREMENTS))
 
 
-def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, analysed: bool) -> list[tuple[Finding, ...]]:
+def is_for_no_card(findings: Iterable[Finding], kinds: Mapping[str, str], root: Path) -> bool:
+    """True where nothing asks for a card, as the findings of an analysis tell, and no Python file names one of others:
+    a project that was ported already has no word of CUDA.
+    """
+    return not any(map(asks_for_a_card, findings)) and not any(
+        _OTHER_CARD.search(data) for _, data in _python_of(kinds, root)
+    )
+
+
+def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, without_card: bool) -> list[tuple[Finding, ...]]:
     """The findings of files, those of torch and torch-npu as requirements as their project makes of them: where a list
     of packages asks for torch-npu (`added`), a setup.py that does not stops nothing, and one that alone names torch is
     needed, whoever reaches its file; where none does, or will, the README's command that installs torch is the only
-    one; where nothing asks for a card, as those of an analysis tell, all may stay as they are, and pins that the
-    Pythons of its torch have no wheel of, unless a list of packages gets that torch.
+    one; where nothing asks for a card (`without_card`), all may stay as they are, and pins that the Pythons of its
+    torch have no wheel of, unless a list of packages gets that torch.
     """
     every = [each for findings in files for each in findings]
     missing = [each for each in every if each.code == _NOT_ADDED]
     listed, alone = added or bool(missing), all(each.aside for each in missing)
-    without_card = analysed and not any(map(asks_for_a_card, every))
     stays = not any(each.applied and each.code.startswith(_OF_REQUIREMENTS) for each in every)
 
     def settled(finding: Finding) -> Finding:
@@ -94,13 +105,15 @@ def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, analysed: b
 
 def _there(kinds: Mapping[str, str], root: Path) -> Finding | None:
     """The first import of torch_npu that a file makes as it is loaded."""
-    for path in sorted(path for path, kind in kinds.items() if kind == "python"):
-        try:
-            data = read_regular(root / path, SOURCE)
-        except OSError:
-            continue
+    for path, data in _python_of(kinds, root):
         if (match := _IMPORT.search(data)) is not None:
             line = data.count(b"\n", 0, match.start()) + 1
             span = Span(line, 1, line, match.end() - match.start() + 1, match.start(), match.end())
             return Finding(path, span, "", Level.INFO, "")
     return None
+
+
+def _python_of(kinds: Mapping[str, str], root: Path) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(path for path, kind in kinds.items() if kind == "python"):
+        with suppress(OSError):
+            yield path, read_regular(root / path, SOURCE)

@@ -38,7 +38,7 @@ from transplt.project.options import Plan
 from transplt.project.output_files import to_output
 from transplt.project.pool import default_jobs
 from transplt.project.progress import steps
-from transplt.project.project_findings import as_they_block, of_the_whole
+from transplt.project.project_findings import as_they_block, is_for_no_card, of_the_whole
 from transplt.project.report import prepare_reports, write_reports
 from transplt.project.report.manifest_text import manifest_text
 from transplt.project.report.migration_record import FileRecord, Progress, RunResult
@@ -300,10 +300,11 @@ def _with_the_whole(records: list[FileRecord], plan: Plan, *, survey: bool) -> l
     first = next((each for each in made if survey or each.code == IMPORTED), None)
     adding = [record for record in records if any(map(_adds_torch_npu, record.findings))]
     added = any(each.kind == FileKind.REQUIREMENTS.value and not named_aside(each.path) for each in adding)
-    settled = as_they_block([record.findings for record in records], added, plan.settings.analysis)
+    kinds, told = {record.path: record.kind for record in records}, [record.findings for record in records]
+    bare = plan.settings.analysis and is_for_no_card((one for each in told for one in each), kinds, plan.source)
+    settled = as_they_block(told, added, bare)
     records = [replace(record, findings=findings) for record, findings in zip(records, settled, strict=True)]
     asks = bool(adding) or any(each.code == NOT_ADDED for findings in settled for each in findings)
-    kinds = {record.path: record.kind for record in records}
     found = of_the_whole(first, asks, kinds, plan.source, plan.torch, plan.settings)
     return [
         replace(record, findings=tuple(sorted([*record.findings, *found[record.path]], key=Finding.sort_key)))

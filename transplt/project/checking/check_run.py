@@ -132,7 +132,7 @@ def _with_the_whole(files: list[CheckedFile], project: CheckedProject, ignores: 
     kinds = {entry.path: "python" if entry.is_python else kind_of(entry.path, b"").value for entry in every}
     lists = {path for path, kind in kinds.items() if kind == FileKind.REQUIREMENTS.value and not named_aside(path)}
     added = any(adds_torch_npu(each) for each in files if each.path in lists)
-    settled = as_they_block([each.findings for each in files], added, analysed=False)
+    settled = as_they_block([each.findings for each in files], added, without_card=False)
     files = [replace(each, findings=findings) for each, findings in zip(files, settled, strict=True)]
     asks, settings = any(map(asks_for_torch_npu, files)), _settings(project, ignores)
     found = of_the_whole(first, asks, kinds, project.root, project.torch, settings)

@@ -22,7 +22,7 @@ from transplt.base.finding import (
 )
 from transplt.base.language import Sentence, marked
 from transplt.base.settings import Settings, TorchTarget
-from transplt.project.project_findings import OLD_PINS, asks_for_a_card
+from transplt.project.project_findings import OLD_PINS, is_for_no_card
 from transplt.rules.reasons import words_of
 
 #: Called with what is done and what there is to do, in files; a Python file counts twice (read, then migrated).
@@ -150,7 +150,8 @@ class RunResult:
     def without_card(self) -> bool:
         """Whether it uses torch, and nothing in it asks for a card."""
         uses = any(record.support is not None and record.support.uses for record in self.python_files)
-        return uses and self.complete and not self.tokens.found and not any(map(asks_for_a_card, self.findings))
+        kinds = {record.path: record.kind for record in self.files}
+        return uses and self.complete and not self.tokens.found and is_for_no_card(self.findings, kinds, self.source)
 
     @property
     def said_without_card(self) -> str:
