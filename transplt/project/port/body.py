@@ -88,7 +88,9 @@ def _stops(left: Sequence[Action], items: Sequence[str], stopped: Mapping[str, s
         files = first_of([f"`{visible(each)}`" for each in first], _MOST_FILES)
         yield from (f"**Not ported**: {files}. On an NPU their programs {whys}.", "")
     every = (part for part, item in zip(separate(left), items, strict=True) if "** (stops at import)" in item)
-    named = [visible(part.title) for part in every if any(place.path not in stopped for place in part.places)]
+    # Of code: what a list or a page asks for stops who installs by it.
+    code = ((part, {place.path for place in part.places if place.path.endswith(".py")}) for part in every)
+    named = [visible(part.title) for part, paths in code if not paths <= stopped.keys()]
     if named:
         yield from (f"**Does not start on an NPU yet**; what stops it is below: {first_of(named, 2, '; ')}.", "")
 
