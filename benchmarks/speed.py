@@ -10,8 +10,8 @@ included), the median of the rounds; in each round all are run, one after the ot
 - transplt: `transplt -i FOLDER`, its byte code compiled before, as pip does when it installs. It writes into --scratch,
   by default a folder in memory where there is one: making thousands of files costs the system up to a second on some
   disks, as it costs `cp -r`;
-- ruff (`check --select F,UP`, no cache), pyupgrade and django-upgrade on a copy, where they are installed: in --tools
-  (the `bin` of a virtual environment), beside this Python, or on the PATH;
+- ruff (`check --select F,UP`, no cache), pyupgrade, django-upgrade and Fixit (`lint`, its own rules) on a copy, where
+  they are installed: in --tools (the `bin` of a virtual environment), beside this Python, or on the PATH;
 - LibCST's parse, file by file, on files drawn by a fixed seed until --libcst-bytes, scaled to the tree by bytes.
 
 Of each program the same command on a project of one line is taken off: start-up is not what is measured. What is left
@@ -57,6 +57,7 @@ TOOLS = {
     "ruff": ("check", "--no-cache", "--quiet", "--exit-zero", "--isolated", "--select", "F,UP"),
     "pyupgrade": ("--py39-plus", "--exit-zero-even-if-changed"),
     "django-upgrade": ("--target-version", "4.2", "--exit-zero-even-if-changed"),
+    "fixit": ("--quiet", "lint"),
 }
 #: Those that take files, and no folder.
 _BY_FILES = ("pyupgrade", "django-upgrade")
@@ -75,7 +76,7 @@ def child_seconds(command: list[str], cwd: Path) -> float:
         check=False,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode not in (0, 1):
+    if done.returncode not in (0, 1, 3):  # 3: Fixit could not lint some file
         raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr.decode()}")
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -212,7 +213,7 @@ a faster machine does not change that. Reports, files that are not Python and th
 CPU time of all processes, the median of {repeat} rounds, Python {platform.python_version()}; {ran}. In each round all
 programs ran one after the other, each on a tree of its own, start-up taken off; `transplt` has its byte code compiled,
 as after `pip install`. ruff ran as `ruff check --select F,UP`, pyupgrade with `--py39-plus`, django-upgrade for Django
-4.2: they read each file by itself, and know nothing of what one file tells another.
+4.2, Fixit with `fixit lint`: they read each file by itself, and know nothing of what one file tells another.
 
 `python -m benchmarks.speed FOLDER... --write` wrote this page. Without folders it measures the wheels of
 `tests/wheels.txt`, for which its check fails from {MOST_AST_PARSES:g} times `ast.parse` on.
