@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from tests.test_port import git
 from transplt.base.finding import Finding
+from transplt.engine.actions.actions import actions_of
 from transplt.faces.cli.main import main
 from transplt.project.options import Options, make_plan
 from transplt.project.tree import diff_tree
@@ -39,6 +40,11 @@ TREES: dict[str, tuple[dict[str, str], set[str]]] = {
     "nobody asks for torch-npu": ({"train.py": CUDA, "requirements.txt": "numpy\n"}, {"NPU844"}),
     "nobody asks, and nothing goes in": ({"train.py": PLAIN, "requirements.txt": "numpy\n"}, set()),
     "a file that Python does not read": ({"train.py": CUDA, "broken.py": "x = torch.cuda(\n"}, {"NPU901"}),
+    "a package that only a function imports, and the project does not install": (
+        {"train.py": CUDA + "\n\ndef fast():\n    import cuequivariance_torch\n\n    return cuequivariance_torch\n",
+         "requirements.txt": "torch>=2.2.0\n"},
+        {"NPU510"},
+    ),
     "an image": ({"train.py": PLAIN, "Dockerfile": "FROM nvidia/cuda:12.1.0-devel-ubuntu22.04\n"}, {"NPU850"}),
 }  # fmt: skip
 
@@ -95,6 +101,9 @@ def test_every_command_leaves_the_same(tree: tuple[Path, set[str]], tmp_path: Pa
     said = git(folder, "show", "npu-port:NPU_PORT.md") if "NPU_PORT.md" in names else ""
     assert set(re.findall(r"\bNPU\d{3}\b", said)) >= (codes if result.edits else set())
     assert ("Nothing that transplt knows of is left" in said) <= (not codes)
+    graded = {(each.heading.lower(), each.title) for each in actions_of(result.findings)} if result.edits else set()
+    sections = (part.partition("\n") for part in said.split("\n## ")[1:])
+    assert {(name.lower(), each) for name, _, text in sections for each in re.findall(r"\*\*(.+?)\*\*", text)} == graded
 
     assert transplt("check", str(folder), "--fix", "--style", "npu", "-q")[0] == int(bool(codes))
 

@@ -67,11 +67,11 @@ def _item(action: Action, ticked: Iterable[str]) -> list[str]:
     lines = [f"- [{'x' if title in ticked else ' '}] **{title}** ({size}; {', '.join(action.codes)})"]
     if action.how:
         lines.append(f"  {visible(action.how)}")
-    by_message: dict[str, list[str]] = {}
+    by_message: dict[str, dict[str, None]] = {}
     for each in action.findings:
-        by_message.setdefault(each.message, []).append(f"`{visible(each.path)}:{each.span.line}`")
+        by_message.setdefault(each.message, {})[f"`{visible(each.path)}:{each.span.line}`"] = None
     for message, places in tuple(by_message.items())[:_MOST_PLACES]:
-        lines.append(f"    - {first_of(places, _MOST_PLACES)}: {visible(message)}")
+        lines.append(f"    - {first_of([*places], _MOST_PLACES)}: {visible(message)}")
     if len(by_message) > _MOST_PLACES:
         lines.append(f"    - and {len(by_message) - _MOST_PLACES} other findings")
     return lines

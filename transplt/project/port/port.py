@@ -440,7 +440,8 @@ def _commit_checklist(
     offered = any(each.level is Level.UNSAFE and not each.applied for each in findings)
     drafted = diff_tree(make_plan(replace(given, unsafe_fixes=True))) if offered else left
     drafts = b"".join(record.patch for record in drafted.files if record.path != checklist.NAME)
-    actions = actions_of(findings, done.result.settings.style)
+    # What the branch has settled is no work, and still says what the project needs and installs.
+    actions = actions_of([*findings, *done.result.edits], done.result.settings.style)
     text = checklist.checklist(done.result, actions, drafts, done.left_out, old)
     if text != old and (done.commits or old) and (old or done.result.settings.style != "portable"):
         grown.write({checklist.NAME: text.encode()})
