@@ -38,9 +38,13 @@ class Property:
     name: str
     verdict: Verdict
 
+    @property
+    def word(self) -> str:
+        """What a report calls it: nothing is equal, since shares of the data are right where they differ."""
+        return "ok" if self.verdict.word is Word.EQUAL else str(self.verdict.word)
+
     def __str__(self) -> str:
-        """The line of a report: it calls nothing equal, since shares of the data are right where they differ."""
-        return f"{self.name}: {self.verdict}".replace(f": {Word.EQUAL}:", ": ok:", 1)
+        return f"{self.name}: {self.word}: {self.verdict.sentence}"
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def _part(part: Part) -> dict[str, Any]:
         "close": how_close(part).removeprefix("tolerance: "),
         "differences": [_difference(each) for each in found.differences],
         "properties": [
-            {"name": each.name, "word": each.verdict.word.value, "sentence": visible(each.verdict.sentence)}
+            {"name": each.name, "word": each.word, "sentence": visible(each.verdict.sentence)}
             for each in found.properties
         ],
         "reasons": [visible(each) for each in remaining_reasons(part)],
