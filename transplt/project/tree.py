@@ -247,8 +247,7 @@ def _worked_through(
         records = with_additions(worker, found.files, records, out, patches=patches)
         records = with_twins(worker, found.files, records, out, patches=patches)
     records = with_helpers(worker, found.files, records, _paths(found), out, patches=patches)
-    if not plan.single:
-        records = _with_the_whole(records, plan, survey=survey)
+    records, bare = _with_the_whole(records, plan, survey=survey) if not plan.single else (records, False)
     unread += [unread_finding(path, why) for path, why in found.unreadable]
     if plan.single and unread:
         raise UsageError(f"cannot read {shown(plan.source)}: {unread[0].detail('why')}")
@@ -266,6 +265,7 @@ def _worked_through(
         unread=tuple(sorted(unread, key=Finding.sort_key)),
         written=written,
         portable=worker.project is not None and worker.project.portable,
+        bare=bare,
         planned=_planned(plan, records),
         notes=(
             *kept_back(plan.config, plan.settings, paths, [item.path for item in found.left_out]),
@@ -287,8 +287,8 @@ def _adds_torch_npu(finding: Finding) -> bool:
     return finding.applied and finding.edit is not None and TORCH_NPU in finding.edit.after
 
 
-def _with_the_whole(records: list[FileRecord], plan: Plan, *, survey: bool) -> list[FileRecord]:
-    """The records, with the findings about the project as a whole in its files."""
+def _with_the_whole(records: list[FileRecord], plan: Plan, *, survey: bool) -> tuple[list[FileRecord], bool]:
+    """The records, with the findings about the project as a whole in its files; and whether none asks for a card."""
     made = [
         finding
         for record in sorted(records, key=lambda record: record.path)
@@ -311,4 +311,4 @@ def _with_the_whole(records: list[FileRecord], plan: Plan, *, survey: bool) -> l
         if record.path in found
         else record
         for record in records
-    ]
+    ], bare

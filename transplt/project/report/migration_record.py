@@ -22,7 +22,7 @@ from transplt.base.finding import (
 )
 from transplt.base.language import Sentence, marked
 from transplt.base.settings import Settings, TorchTarget
-from transplt.project.project_findings import OLD_PINS, is_for_no_card
+from transplt.project.project_findings import OLD_PINS
 from transplt.rules.reasons import words_of
 
 #: Called with what is done and what there is to do, in files; a Python file counts twice (read, then migrated).
@@ -79,7 +79,8 @@ class RunResult:
     `files` and `left_out` are sorted by path; `unread` are findings about what could not be opened at all, `large` the
     left out files over the size limit, `kept` files of the output before that a user had changed. `planned` are
     sentences on a plan: what was done as it says, and what was not. `notes` are sentences for the summary alone: they
-    may name places outside. `portable`: the project chooses between CUDA and the NPU by itself.
+    may name places outside. `portable`: the project chooses between CUDA and the NPU by itself; `bare`: none of its
+    findings and files asks for a card.
     """
 
     name: str
@@ -98,6 +99,7 @@ class RunResult:
     planned: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     portable: bool = False
+    bare: bool = False
 
     @property
     def findings(self) -> list[Finding]:
@@ -150,8 +152,7 @@ class RunResult:
     def without_card(self) -> bool:
         """Whether it uses torch, and nothing in it asks for a card."""
         uses = any(record.support is not None and record.support.uses for record in self.python_files)
-        kinds = {record.path: record.kind for record in self.files}
-        return uses and self.complete and not self.tokens.found and is_for_no_card(self.findings, kinds, self.source)
+        return self.bare and uses and self.complete and not self.tokens.found
 
     @property
     def said_without_card(self) -> str:
