@@ -1043,7 +1043,7 @@ def test_places_begin_with_what_trains() -> None:
     found = [at(path, 3, "NPU142", "quantize") for path in ("evaluate.sh", "train.sh", "tests/a.sh")]
     (action,) = actions_of(found)
     assert [place.path for place in action.places] == ["train.sh", "evaluate.sh", "tests/a.sh"]
-    assert "3 places in 3 files, 1 of the places not used by training" in "\n".join(action_lines([action]))
+    assert "3 places in 3 files, train.sh:3" in "\n".join(action_lines([action]))
 
 
 @pytest.mark.parametrize(
@@ -1276,9 +1276,9 @@ def test_the_order_is_what_is_started_then_the_rest_then_jobs() -> None:
     ("more", "said"),
     [
         ([{"option": "--fast"}], "only with --fast"),
-        ([{"option": "--fast"}, {"late": "other"}], "only with --fast, only in scripts that do not train"),
+        ([{"option": "--fast"}, {"late": "other"}], "only with --fast, or in scripts that do not train"),
         ([{"late": "other"}], "only in scripts that do not train"),
-        ([{"details": (("function", "load()"),)}], "when load() runs"),
+        ([{"details": (("function", "load()"),)}], "only when load() runs"),
         ([{"option": "--fast"}, {"details": (("function", "load()"),)}], "only with --fast, or when load() runs"),
         # one that counts without, or stands aside as a whole
         ([{"option": "--fast"}, {}], ""),

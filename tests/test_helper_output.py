@@ -68,7 +68,7 @@ def test_what_is_written(project: Path, tmp_path: Path) -> None:
 def test_what_is_listed(project: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = run("-i", str(project), "-o", str(out))
-    said = "npu_port.py: new file with helper functions: OneCardDataParallel; it is part of your project now"
+    said = "npu_port.py: new file for the port: OneCardDataParallel; it is part of your project now"
     assert said in " ".join(done.stderr.split())
     assert " in 3 of 3 files (" in done.stderr
     with open(out / "proj_msft" / "change_list.csv", newline="", encoding="utf-8") as file:

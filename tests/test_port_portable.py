@@ -225,7 +225,7 @@ def test_a_text_says_once_what_an_npu_needs() -> None:
 def test_what_stops_all_that_is_ported_is_said_first(blocks: str, path: str, said: bool) -> None:
     left = [Action("Replace x", blocks, Effort.LOW, 1.0, "", (), (Place(path, (3,), 1),), ())]
     text = body(["device.py"], ["Choose it"], "torch 2.6", None, None, [], left, [], {"old.py": "stop at import x"})
-    assert ("**Does not start on an NPU yet**; what stops it is below: Replace x." in text) == said
+    assert ("**Does not start on an NPU yet.** To be done first: Replace x." in text) == said
 
 
 @pytest.mark.parametrize(

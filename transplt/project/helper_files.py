@@ -129,11 +129,11 @@ def new_file(
 
 
 def _message(path: str, names: Iterable[str], portable: bool) -> str:
-    said = marked("new file with helper functions: {names}; it is part of your project now")
+    said = marked("new file for the port: {names}; it is part of your project now")
     if portable:
         said = marked("chooses the accelerator for the whole project: {names}; the file is part of your project now")
     elif posixpath.basename(path) != f"{NAME}.py":
-        said = marked("new file with helper functions: {names}; it is part of your project now. It has this name "
+        said = marked("new file for the port: {names}; it is part of your project now. It has this name "
                       "because the project has a module {module} already")  # fmt: skip
     return Sentence(said, names=", ".join(sorted(names)), module=NAME)
 

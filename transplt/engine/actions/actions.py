@@ -296,7 +296,9 @@ def _how(draft: _Draft) -> str:
                         "sources are left to delete. By hand: {how}")  # fmt: skip
         return Sentence(slower if sources else marked("`--adapt {names}` writes it. By hand: {how}"), **given)
     text = marked("`--adapt {names}` writes {count} of {total} places. By hand: {how}")
-    return Sentence(text, count=sum(bool(each.adaptor) for each in findings), total=len(findings), **given)
+    places = {(each.path, each.span.line): "" for each in findings}
+    places |= {(each.path, each.span.line): each.adaptor for each in findings if each.adaptor}
+    return Sentence(text, count=sum(map(bool, places.values())), total=len(places), **given)
 
 
 def _by_hand(draft: _Draft) -> str:

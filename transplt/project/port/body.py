@@ -92,7 +92,7 @@ def _stops(left: Sequence[Action], items: Sequence[str], stopped: Mapping[str, s
     code = ((part, {place.path for place in part.places if place.path.endswith(".py")}) for part in every)
     named = [visible(part.title) for part, paths in code if not paths <= stopped.keys()]
     if named:
-        yield from (f"**Does not start on an NPU yet**; what stops it is below: {first_of(named, 2, '; ')}.", "")
+        yield from (f"**Does not start on an NPU yet.** To be done first: {first_of(named, 2, '; ')}.", "")
 
 
 def _left(actions: Sequence[Action]) -> Iterator[str]:

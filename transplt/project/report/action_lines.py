@@ -18,7 +18,7 @@ from transplt.project.report.wrapped import wrapped
 _MOST_NUMBERS = 20
 _MOST_PARTS = 3
 _MARGIN = 9
-_OUTSIDE, _IN_NOTEBOOKS = marked("only in scripts that do not train"), marked("only in notebooks")
+_OUTSIDE, _IN_NOTEBOOKS = marked("in scripts that do not train"), marked("in notebooks")
 
 
 def action_lines(actions: Sequence[Action], width: int = 0) -> Iterator[str]:
@@ -102,43 +102,37 @@ def converted(done: int, counted: int) -> str:
 
 
 def how_many(action: Action) -> str:
-    """How many places an action has, in how many files."""
+    """How many places an action has, in how many files, and when they count where one condition is that of all."""
     places = ngettext("{count} place", "{count} places", action.lines)
     files = len({place.path for place in action.places})
     if action.lines > 1:
         places = ngettext("{places} in {count} file", "{places} in {count} files", files, places=places)
-    parts = [places]
-    met = [*conditions(action)]
-    beside = sum(aside(each) for each in action.findings if not each.path.endswith("setup.py"))  # that builds
-    if beside and not action.aside and not {gettext(_OUTSIDE), gettext(_IN_NOTEBOOKS)} & {*met}:
-        parts.append(
-            ngettext("{count} of the places not used by training", "{count} of the places not used by training", beside)
-        )
-    return gettext(", ").join([*parts, *met, *_written(action)])
+    met = conditions(action) if len(_counted(action)) == action.count else ()
+    return gettext(", ").join([places, *met, *_written(action)])
 
 
 def conditions(action: Action) -> Iterator[str]:
-    """What has to be asked for before all of an action counts: options, another script, a function."""
+    """What has to be asked for before an action counts, in one clause: options, another script, a function. Nothing of
+    what stands aside, and of several things in one.
+    """
     code = _counted(action)
     rest = [each for each in code if not each.option or each.late == "other"]  # what nobody reaches has no option
     options = {each.option for each in code if each.late != "other"} - {""}
     outside = all(each.late == "other" for each in rest)
     functions = sorted({each.detail("function") for each in rest})
-    if not outside and (action.blocks != "later" or "" in functions):
+    if action.aside or action.parts or (not outside and (action.blocks != "later" or "" in functions)):
         return
     asked, called = (gettext(" or ").join(each[:_MOST_PARTS]) for each in (_named(options), functions))
-    if options and rest and not outside:
-        yield gettext("only with {options}, or when {functions} runs", options=asked, functions=called)
+    notebooks = all(each.path.endswith(".ipynb") for each in rest)
+    where = gettext("when {functions} runs", functions=called)
+    if outside:
+        where = gettext(_IN_NOTEBOOKS if notebooks else _OUTSIDE)
+    if options and rest:
+        yield gettext("only with {options}, or {place}", options=asked, place=where)
     elif options:
         yield gettext("only with {options}", options=asked)
-    elif not outside:
-        yield gettext("when {functions} runs", functions=called)
-    if rest and outside and not action.aside:
-        yield gettext(_outside(rest))
-
-
-def _outside(findings: Iterable[Finding]) -> str:
-    return _IN_NOTEBOOKS if all(each.path.endswith(".ipynb") for each in findings) else _OUTSIDE
+    elif rest:
+        yield gettext("only {place}", place=where)
 
 
 def _named(options: Iterable[str]) -> list[str]:

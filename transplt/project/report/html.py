@@ -162,15 +162,12 @@ def _action_row(action: Action, at: str, places: Mapping[str, ShownFile]) -> dic
     for place in action.places[:_MOST_PLACES]:
         file = places.get(visible(place.path))  # None where the page does not have it
         links.append({"text": visible(place_text(place)), "href": file.place(place.lines[0]) if file else ""})
-    # What is decided once may hold for several places, as they are about one thing.
-    one_choice = action.lines > 1 and not action.parts and len({place.name for place in action.places}) == 1
-    count = gettext("one decision for {places}", places=how_many(action)) if one_choice else how_many(action)
     return {
         "at": at,
         "title": visible(translated(action.title)),
         "key": visible(action.title),
         "effort": about(action.hours),
-        "many": gettext("{first}; {places}", first=visible(action.first), places=count),
+        "many": gettext("{first}; {places}", first=visible(action.first), places=how_many(action)),
         "how": visible(translated(action.how)),
         "english": translated(action.how) == action.how,
         "snippets": [(translated(each.where), "\n".join(map(visible, each.text.split("\n"))))
@@ -194,12 +191,12 @@ def token_bar(result: RunResult) -> list[dict[str, Any]]:
     tokens = result.tokens
     parts = (
         ("converted", marked("converted"), tokens.converted),
-        ("manual", marked("left, in the actions above"), tokens.manual),
-        ("unknown", marked("not understood, in the actions above"), tokens.unknown),
+        ("manual", marked("left"), tokens.manual),
+        ("unknown", marked("not understood"), tokens.unknown),
         ("ignored", marked("ignored, with a reason below"), tokens.ignored),
     )
     bar, at = [], 0.0
-    for name, text, count in parts:
+    for name, text, count in filter(lambda part: part[2], parts):
         width = count * 100 / tokens.found if tokens.found else 0.0
         bar.append({"name": name, "text": gettext(text), "count": count, "x": round(at, 3), "width": round(width, 3)})
         at += width

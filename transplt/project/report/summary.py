@@ -34,7 +34,7 @@ _KINDS = {
     "NPU103": plural("{count} use of mixed precision", "{count} uses of mixed precision"),
     "NPU130": plural("{count} profiler", "{count} profilers"),
     "NPU132": plural("{count} profiler", "{count} profilers"),
-    "NPU135": plural("{count} use of DataParallel", "{count} uses of DataParallel"),
+    "NPU135": plural("{count} use of DataParallel on one card", "{count} uses of DataParallel on one card"),
     "NPU156": plural("{count} import", "{count} imports"),
     "NPU2": plural("{count} device", "{count} devices"),
     "NPU201": plural("{count} device string", "{count} device strings"),
@@ -135,11 +135,11 @@ def _converted(result: RunResult) -> Iterator[str]:
 
 
 def _accounted(result: RunResult) -> str:
-    """What became of the CUDA words; each that is left has a finding, and so an action."""
+    """What became of the CUDA words."""
     tokens = result.tokens
     parts = [
         gettext("{count} converted", count=tokens.converted),
-        *([gettext("{count} left in the actions", count=tokens.manual)] if tokens.manual else []),
+        *([gettext("{count} left", count=tokens.manual)] if tokens.manual else []),
         *([gettext("{count} not understood", count=tokens.unknown)] if tokens.unknown else []),
         *([gettext("{count} ignored", count=tokens.ignored)] if tokens.ignored else []),
     ]
@@ -243,7 +243,7 @@ def _rest(result: RunResult, verbose: int) -> Iterator[str]:
         yield gettext(
             "more in {files}, or with -v; line numbers are those of the original", files=gettext(", ").join(files)
         )
-    if result.written == "all" and result.source.is_dir() and not result.without_card:
+    if result.written == "all" and result.source.is_dir() and result.edits and not result.without_card:
         before, after = (shlex.quote(shown(path)) for path in (result.source, result.output))
         if result.settings.entry:
             after += f" --main {shlex.quote(shown(result.settings.entry))}"

@@ -29,7 +29,8 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     left = f"{many(total['left'], 'finding')}, {about(total['hours'])} of work" if total["left"] else "nothing"
     yield f"  {converted(total['done'], total['counted'])}; left in all files: {left}"
     stopped, own = total["analysed"] - total["nothing_stops"], total["nothing_missing"] - total["nothing_stops"]
-    in_own = f", {own} of them only by their own code or requirements (report.html lists these)" if own else ""
+    whose = "its" if own == 1 else "their"
+    in_own = f", {own} of them only in {whose} own code or requirements (report.html lists these)" if own else ""
     yield f"  known blockers at import or at the first step: {stopped} of {every}{in_own}"
     shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
     if shared:
