@@ -18,6 +18,8 @@ def process(**values: Any) -> dict[str, Any]:
     record |= {
         "exception": None,
         "leaving": None,
+        "printed": None,
+        "grouped": None,
         "stack": "",
         "torch": "2.13.0",
         "operators": {"aten::add.Tensor": 3},
@@ -58,6 +60,27 @@ def test_runs() -> None:
     assert (told["schema_version"], told["verdict"]) == (2, "runs")
     assert told["sentence"] == "finished without errors; not compared with the original"
     assert as_text(report).startswith(f"transplt run: runs: {told['sentence']}\n")
+
+
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        (
+            [process(), process(rank="1", printed={"path": "/t.py", "line": 9, "reason": "ValueError: no"})],
+            "it printed a traceback: rank 1: /t.py:9: ValueError: no",
+        ),
+        (
+            [process(rank=rank, grouped=False) for rank in "01"],
+            "each of the 2 ranks ran alone, since they formed no process group",
+        ),
+        ([process(rank="0", grouped=False), process(rank="1", grouped=True)], ""),
+        ([process(rank=rank, grouped=None) for rank in "01"], ""),
+        ([process(rank="0", grouped=False)], ""),
+    ],
+)
+def test_what_a_run_that_ends_well_may_hide(records: list[dict[str, Any]], said: str) -> None:
+    whole = "; ".join(filter(None, ("finished without errors; not compared with the original", said)))
+    assert str(judge(*records).verdict) == f"runs: {whole}"
 
 
 LEFTOVER = raised("CudaLeftover", "x")

@@ -290,11 +290,37 @@ dist.destroy_process_group()
 def test_torchrun_gathers_all_ranks(transplt_run: Any, tmp_path: Path) -> None:
     migrated(tmp_path, {"train.py": [4, 11]})
     code, report, _ = transplt_run(RANKS, options=["--nproc", "2"])
+    assert report["sentence"] == "finished without errors; not compared with the original"
     assert (code, report["verdict"], report["reasons"]) == (0, "runs", [])
     ranks = {p["rank"]: p for p in report["processes"] if p["role"] == "script"}
     assert sorted(ranks) == ["0", "1"] and all(p["operator_calls"] > 0 for p in ranks.values())
     assert report["operators"]["counts"]["HcclAllReduce"] == 2
     assert len(report["migrated_lines"]["executed"]) == 2
+
+
+CAUGHT = """\
+import os
+import traceback
+import torch
+import torch_npu
+try:
+    int("x")
+except ValueError:
+    traceback.print_exc()
+print(torch.ones(1).npu().sum().item(), torch.npu.device_count(), os.environ["ASCEND_RT_VISIBLE_DEVICES"])
+"""
+
+
+@pytest.mark.torch
+def test_what_ends_well_may_hide(transplt_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "0,1")
+    code, report, _ = transplt_run(CAUGHT, options=["--nproc", "2"])
+    assert (code, report["verdict"], report["stdout"]) == (0, "runs", "1.0 2 0,1\n" * 2)
+    _, _, rest = report["sentence"].partition("the original; it printed a traceback: rank ")
+    assert rest[1:] == (
+        ": train.py:6: ValueError: invalid literal for int() with base 10: 'x'; each of the 2 ranks ran alone, since "
+        "they formed no process group"
+    )
 
 
 @pytest.mark.torch

@@ -91,6 +91,12 @@ def test_runs_share_nothing(tmp_path: Path, warm: Warm) -> None:
     assert seen.output == "None False\n"
 
 
+def test_a_script_has_an_absolute_path(tmp_path: Path, warm: Warm) -> None:
+    text = "import inspect, sys\nprint(__file__, inspect.currentframe().f_code.co_filename, sys.argv[0])\n"
+    for each in (warm, None):
+        assert run(text, tmp_path, each).output == f"{tmp_path}/main.py {tmp_path}/main.py main.py\n"
+
+
 RANKS = """
 import os
 import torch.distributed as dist

@@ -76,6 +76,11 @@ class Facts:
         return [each for each in cut if not _waits(each)]
 
     @property
+    def alone(self) -> bool:
+        """Whether it has several ranks, and none of them came to a process group."""
+        return len(self.ranks) > 1 and all(each["grouped"] is False and not each["place"] for each in self.ranks)
+
+    @property
     def idle(self) -> list[str]:
         """Ranks that ended and never used the npu, where others did."""
         if self.failed or not self.calls:
@@ -123,6 +128,10 @@ def judge(facts: Facts) -> Verdict:
         )
     word, compared = _compared(facts.reference)
     parts = [f"finished without errors; {compared}" if word is Word.RUNS else compared]
+    if printed := [each for each in facts.processes if each["printed"]]:
+        parts.append(f"it printed a traceback: {at(printed[0], printed[0]['printed'])}")
+    if facts.alone:
+        parts.append(f"each of the {len(facts.ranks)} ranks ran alone, since they formed no process group")
     if facts.idle:
         parts.append(f"rank {', '.join(facts.idle)} never used the npu")
     if facts.warnings:

@@ -182,9 +182,9 @@ def relative(path: str, root: Path) -> str:
 
 
 def _process(process: dict[str, Any], root: Path) -> dict[str, Any]:
-    exception, leaving, where, last = (
+    exception, leaving, printed, where, last = (
         {**what, "path": relative(what["path"], root)} if what and what.get("path") else what
-        for what in (process["exception"], process["leaving"], stood(process["stack"]), process.get("place"))
+        for what in (process["exception"], process["leaving"], process["printed"], stood(process["stack"]), process.get("place"))
     )
     role = "launcher" if process["launcher"] else "forked worker" if process["forked"] else "script"
     return {
@@ -193,6 +193,8 @@ def _process(process: dict[str, Any], root: Path) -> dict[str, Any]:
         "status": process["status"],
         "exception": exception,
         "leaving": leaving,
+        "printed": printed,
+        "grouped": process["grouped"],
         "ended": process.get("ended", ""),
         "stood": where,
         "place": last,

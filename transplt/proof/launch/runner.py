@@ -236,7 +236,8 @@ def _environment(options: RunOptions, config: Path, host: str) -> dict[str, str]
     if host == "cuda":
         environment.pop("CUDA_VISIBLE_DEVICES", None)  # of the machine, and not of the emulated cards
     else:
-        environment.pop("ASCEND_RT_VISIBLE_DEVICES", None)
+        if options.trace is not None:  # a proof gives both programs all cards
+            environment.pop("ASCEND_RT_VISIBLE_DEVICES", None)
         environment["CUDA_VISIBLE_DEVICES"] = ""  # a machine with GPUs looks like one without, as an NPU host does
     environment.pop("PYTHONSAFEPATH", None)
     if options.threads:

@@ -302,6 +302,8 @@ def _guard_distributed(dist: Any) -> None:
     if not dist.is_available():
         return
 
+    record.grouped = False
+
     def nccl(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         return any("nccl" in str(v) for v in (*args[:1], *args[2:4], kwargs.get("backend", "")) if isinstance(v, str))
 
@@ -310,6 +312,7 @@ def _guard_distributed(dist: Any) -> None:
         original = getattr(dist, name)
 
         def guarded(*args: Any, _original: Any = original, _name: str = name, **kwargs: Any) -> Any:
+            record.grouped = True
             if nccl(args, kwargs):
                 found(codes.BACKEND, f"{_name} with backend 'nccl'", "use 'hccl'")
                 if alias:

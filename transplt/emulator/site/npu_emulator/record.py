@@ -58,6 +58,10 @@ class Record:
         self.compiled: dict[str, Any] = {}
         self.exception: dict[str, Any] | None = None
         self.leaving: dict[str, Any] | None = None
+        #: The error of the program whose traceback was printed first.
+        self.printed: dict[str, Any] | None = None
+        #: Whether a process group was asked for; None where nobody would have seen that.
+        self.grouped: bool | None = None
         self.rank: str | None = None
         #: What the card said last of an error; torch_npu puts it behind words of its own.
         self.said = ""
@@ -99,6 +103,8 @@ class Record:
             "status": self.status,
             "exception": self.exception,
             "leaving": self.leaving,
+            "printed": self.printed,
+            "grouped": self.grouped,
             "torch": getattr(sys.modules.get("torch"), "__version__", None),
             "torch_npu": "torch_npu" in sys.modules,
             "operators": dict(sorted(self.operators.items())),
@@ -176,6 +182,22 @@ def _note_exception(kind: type[BaseException], error: BaseException, trace: Trac
         **({"ended": ended[1]} if ended and not carried else {}),
     }
     record.status = "failed"
+
+
+def _noting(show: Any) -> Any:
+    """As traceback.print_exception, which shows an error that somebody caught."""
+
+    @functools.wraps(show)
+    def print_exception(*args: Any, **named: Any) -> None:
+        error = next((each for each in args[:2] if isinstance(each, BaseException)), None)
+        places = traceback.walk_tb(error.__traceback__ if error is not None else None)
+        own = [(frame.f_code.co_filename, line) for frame, line in places if is_user(frame.f_code.co_filename)]
+        if own and record.printed is None:
+            reason = f"{type(error).__name__}: {_first_line(str(error))}".rstrip(": ")
+            record.printed = {"path": os.path.abspath(own[-1][0]), "line": own[-1][1], "reason": reason}
+        show(*args, **named)
+
+    return print_exception
 
 
 def _of_another(error: BaseException) -> tuple[int, str] | None:
@@ -314,6 +336,7 @@ def install() -> None:
         return begin(self, *rest, **named)
 
     BaseProcess._bootstrap = bootstrap  # type: ignore[attr-defined]
+    traceback.print_exception = _noting(traceback.print_exception)
     _watch_isolated()
     sys.excepthook = excepthook
     sys.exit = exit_

@@ -177,9 +177,10 @@ def _begin(script: str, arguments: list[str]) -> None:
         from . import start  # type: ignore[no-redef]
     start.begin()
     module = ModuleType("__main__")
-    loader = SourceFileLoader("__main__", script)
-    vars(module).update(__file__=script, __loader__=loader, __cached__=None)
+    path = os.path.abspath(script)
+    loader = SourceFileLoader("__main__", path)
+    vars(module).update(__file__=path, __loader__=loader, __cached__=None)
     sys.modules["__main__"] = module
-    with open(script, "rb") as file:
+    with open(path, "rb") as file:
         source = file.read()
-    exec(compile(source, script, "exec", dont_inherit=True), vars(module))
+    exec(compile(source, path, "exec", dont_inherit=True), vars(module))
