@@ -52,7 +52,7 @@ def test_a_migration_says_what_it_did_on_stderr(
     assert f"migrated to {project}_msft" in err
     assert err.splitlines()[1].startswith(f"  torch {NEWEST} with torch_npu {NEWEST}")
     assert err.splitlines()[1].endswith(": the default, since no requirement file pins torch")
-    assert "  nothing left to do\n  converted: 2 edits in 1 of 1 file (1 import, 1 name of torch)\n" in err
+    assert "  nothing left to do\n  converted: 2 edits in 1 of 1 file\n" in err
     assert (Path(f"{project}_msft") / "a.py").read_text().startswith("import torch\nimport torch_npu")
 
 
@@ -60,7 +60,7 @@ def test_the_portable_style_names_the_module_that_it_wrote(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, _, err = call(monkeypatch, capsys, "-i", project, "--style", "portable")
-    assert "(1 edit for device.py, 1 device)" in err and "npu_port" not in err
+    assert "\n  device.py: chooses the accelerator" in err and "npu_port" not in err
 
 
 def test_what_is_left_makes_exit_code_1(
@@ -506,4 +506,4 @@ def test_files_that_are_not_python_are_counted_apart(
     (tmp_path / "proj" / "a.py").write_text(USES_CUDA)
     (tmp_path / "proj" / "requirements.txt").write_text("torch\n")
     _, _, err = call(monkeypatch, capsys, "-i", tmp_path / "proj", "-o", tmp_path / "out")
-    assert "converted: 3 edits in 2 of 2 files (1 import, 1 name of torch, 1 requirement)" in err
+    assert "converted: 3 edits in 2 of 2 files" in err

@@ -306,7 +306,7 @@ def test_what_to_prove_is_named_with_the_options_of_the_script(project: Path) ->
     (project / "train.py").write_text(f"parser.add_argument('--epochs', default=90)\n{TRAIN}")
     git(project, "commit", "-qam", "options")
     assert "--branch b --prove 'train.py --epochs 1'\n" in port(project, "--branch", "b")
-    (project / "other.py").write_text(f"import torch\n{TRAIN}")
+    (project / "train_b.py").write_text(f"import torch\n{TRAIN}")
     git(project, "add", "-A")
     git(project, "commit", "-qm", "two")
     assert "--branch c --prove 'TRAINING_SCRIPT ARGUMENTS'\n" in port(project, "--branch", "c")

@@ -245,8 +245,8 @@ def test_unsafe_edits_are_told_from_the_others() -> None:
     result = result_of(safe, replace(edit("a.py", 4), level=Level.UNSAFE))
     text = render_log(result).decode()
     assert "a.py:3:1: NPU101 [converted] m\n" in text and "a.py:4:1: NPU101 [converted, unsafe] m\n" in text
-    assert "  converted: 2 edits in 1 of 1 file (2 names of torch, 1 unsafe)" in list(summary(result))
-    assert "  converted: 1 edit in 1 of 1 file (1 name of torch)" in list(summary(result_of(safe)))
+    assert "  converted: 2 edits (1 unsafe) in 1 of 1 file" in list(summary(result))
+    assert "  converted: 1 edit in 1 of 1 file" in list(summary(result_of(safe)))
 
 
 def test_the_log_names_the_tunings_that_were_asked_for() -> None:

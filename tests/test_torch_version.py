@@ -115,8 +115,6 @@ def test_the_summary_and_the_log_say_what_changed(tmp_path: Path) -> None:
     done = transplt("-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path)
     said = f"requirements.txt requires torch==1.8.1, {NONE} the newest of the releases with the fewest blockers"
     assert f"  torch {NEWEST} with torch_npu {NEWEST}" in done.stderr and f": {said}\n" in done.stderr
-    changed = "after the project's torch, PyTorch changed what may matter in 2.0, 2.6; -v lists it"
-    assert f"  {changed}\n" in done.stderr
     log = (tmp_path / "out" / "old_msft" / "msFmkTranspltlog.txt").read_text()
     assert f"torch {NEWEST} ({said})" in log
     assert "\nchanged in torch 2.0: torch._six" in log

@@ -450,7 +450,7 @@ def test_a_pin_that_torch_npu_does_not_have_is_named_once(project: Path, call: C
     )
     _, _, err = call("check", "train.py")
     assert err.startswith(f"torch {DEFAULT_TORCH_VERSION} with torch_npu ")
-    assert f": {says}\nafter the project's torch, PyTorch changed what may matter in 2.0, 2.6" in err
+    assert f": {says}\n" in err
     assert err.count("1.8.1") == 1
     assert "\n  changed in torch 2.0: " in call("check", "-v", "train.py")[2]
     _, out, _ = call("check", "--format", "json")

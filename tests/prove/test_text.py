@@ -20,10 +20,7 @@ from transplt.proof.prove.training import Place
 LOST = Difference(
     "the learning rate is 0.1 at step 8, in the original 0.05", Place("train.py", 14), Place("train.py", 12), 8
 )
-CLOSE = (
-    "at a step, as a share of the figure: losses 0.00001; this is 8 times the effect of changing each parameter by "
-    "4.76837e-7 of its value"
-)
+CLOSE = "relative: losses 0.00001; 8 times what rounding errors change"
 WIDTHS = [Width(0, 0, 1e-5, None, None)]
 
 

@@ -116,9 +116,8 @@ def test_bounds_of_buffers_metrics_and_what_no_optimizer_has() -> None:
         (0, False, True), (None, True, False),
     ]  # fmt: skip
     assert held.widths[1].end == pytest.approx(0.008, rel=0.01)
-    assert in_words(held.widths, PLAIN).startswith(
-        "at a step, as a share of the figure: buffers 0.00799392, metrics of schedules 0.00799392, tensors at the end "
-        "0.00799392; "
+    assert in_words(held.widths).startswith(
+        "relative: buffers 0.00799392, metrics of schedules 0.00799392, tensors at the end 0.00799392; "
     )
 
 
@@ -135,15 +134,13 @@ def test_figures_that_roundings_decide_are_not_compared() -> None:
     held = hold(trained(*one), trained(*port), PLAIN, gaps, lambda: [shaken])
     assert compared_whole(held.decided, 3) == (
         2,
-        "2 figures from step 2 on not compared: rounding errors decide them: the original's own differ as much when "
-        "its parameters are changed by rounding errors",
+        "2 figures from step 2 on not compared: rounding errors decide them",
     )
 
 
 def test_bounds_in_words() -> None:
     widths = [Width(0, 0, 1e-5, 2e-4, None), Width(0, 1, 3e-5, 2e-4, None)]
-    assert in_words(widths, Rounding(1e-6)) == (
-        "at a step, as a share of the figure: losses 0.00001 to 0.00003, gradients 0.0002; this is 8 times the effect "
-        "of changing each parameter by 1e-6 of its value"
+    assert in_words(widths) == (
+        "relative: losses 0.00001 to 0.00003, gradients 0.0002; 8 times what rounding errors change"
     )
-    assert in_words([], PLAIN) == "none was needed: the results are bit-identical"
+    assert in_words([]) == "none was needed: the results are bit-identical"

@@ -71,7 +71,7 @@ def test_what_owners_change_themselves_is_no_reason_to_wait() -> None:
 
 def test_a_kernel_is_the_same_wherever_its_sources_lie() -> None:
     here, there = Group("...", "kernel", "nms (a/ops)"), Group("...", "kernel", "nms (lib/nms/src)")
-    assert thing(here) == thing(there) == ("kernel", "nms", "Replace the CUDA kernel nms")
+    assert thing(here) == thing(there) == ("kernel", "nms", "Replace the CUDA code of nms")
 
 
 def test_a_file_is_no_part_of_what_several_repositories_have() -> None:
@@ -98,7 +98,7 @@ def test_what_the_terminal_says() -> None:
         "left in all files: 3 findings, about 4 hours of work",
         "  known blockers at import or at the first step: 1 of 2 repositories",
         "  packages, kernels and APIs that stop programs at import or at the first step",
-        "  (stops alone: none of the others stops the repository; its own code and requirements are not counted)",
+        "  (stops alone: repositories that no other line of this list stops)",
         "  stops alone  stops  what",
         "            1      1  x",
         "  converted  work left          repository: what to do first",

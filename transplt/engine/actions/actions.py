@@ -295,10 +295,7 @@ def _how(draft: _Draft) -> str:
         slower = marked("`--adapt {names}` writes what is called with operators of PyTorch, which are slower; then the "
                         "sources are left to delete. By hand: {how}")  # fmt: skip
         return Sentence(slower if sources else marked("`--adapt {names}` writes it. By hand: {how}"), **given)
-    text = marked("`--adapt {names}` writes {count} of {total} places. By hand: {how}")
-    places = {(each.path, each.span.line): "" for each in findings}
-    places |= {(each.path, each.span.line): each.adaptor for each in findings if each.adaptor}
-    return Sentence(text, count=sum(map(bool, places.values())), total=len(places), **given)
+    return Sentence(marked("`--adapt {names}` writes a part of it. By hand: {how}"), **given)
 
 
 def _by_hand(draft: _Draft) -> str:

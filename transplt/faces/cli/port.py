@@ -135,13 +135,11 @@ def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]
 
 
 def _to_prove(project: Path) -> str:
-    """The script of a project that has one at its top, with its own options for a short run; else words for it."""
-    from transplt.project.environment.wanted import scripts_of
+    """The script that trains at the top of a project, with its own options for a short run; else words for it."""
+    from transplt.project.environment.wanted import script_to_train
     from transplt.proof.launch.advice import Asked, smaller_words
     from transplt.proof.launch.options import RunOptions
 
-    scripts = [each for each in scripts_of(project) if each.parent == project and each.name != "setup.py"]
-    if len(scripts) != 1:
+    if not (script := script_to_train(project)):
         return "TRAINING_SCRIPT ARGUMENTS"
-    asked = Asked("prove", RunOptions(scripts[0].name, (), ""), project, project)
-    return shlex.join([scripts[0].name, *smaller_words(asked)])
+    return shlex.join([script, *smaller_words(Asked("prove", RunOptions(script, (), ""), project, project))])

@@ -19,6 +19,7 @@ from transplt.base.text.regular_file import REQUIREMENTS, SOURCE, read_regular
 from transplt.base.text.requirement import Requirement, normalised
 from transplt.engine.files.dependency_files import LOCK_FILES, PIP, requirements_of
 from transplt.engine.files.kind import FileKind, kind_of
+from transplt.flow.entry_points import TO_TRAIN, named_after
 from transplt.program.outside_packages import outside_packages
 from transplt.rules.distributions import distribution_of
 from transplt.rules.packages import package_installed_as
@@ -183,6 +184,13 @@ def scripts_of(project: Path) -> list[Path]:
         return starting or top
     below = (path for path in sorted(project.rglob("*.py")) if not named_aside(path.relative_to(project).as_posix()))
     return [*islice(below, _MOST_SCRIPTS)]
+
+
+def script_to_train(project: Path) -> str:
+    """The one script at the top of a project that trains by its name, or else the only one; "" where none is."""
+    names = [each.name for each in scripts_of(project) if each.parent == project and not named_after(each.name)]
+    names = [each for each in names if TO_TRAIN.search(each)] or names
+    return names[0] if len(names) == 1 and names != ["setup.py"] else ""
 
 
 def _starts(path: Path) -> bool:

@@ -118,21 +118,24 @@ def conditions(action: Action) -> Iterator[str]:
     code = _counted(action)
     rest = [each for each in code if not each.option or each.late == "other"]  # what nobody reaches has no option
     options = {each.option for each in code if each.late != "other"} - {""}
-    outside = all(each.late == "other" for each in rest)
-    functions = sorted({each.detail("function") for each in rest})
-    if action.aside or action.parts or (not outside and (action.blocks != "later" or "" in functions)):
+    where = _where(rest, action)
+    if action.aside or action.parts or where is None:
         return
-    asked, called = (gettext(" or ").join(each[:_MOST_PARTS]) for each in (_named(options), functions))
-    notebooks = all(each.path.endswith(".ipynb") for each in rest)
-    where = gettext("when {functions} runs", functions=called)
-    if outside:
-        where = gettext(_IN_NOTEBOOKS if notebooks else _OUTSIDE)
-    if options and rest:
-        yield gettext("only with {options}, or {place}", options=asked, place=where)
-    elif options:
-        yield gettext("only with {options}", options=asked)
-    elif rest:
-        yield gettext("only {place}", place=where)
+    clauses = [gettext("with {options}", options=gettext(" or ").join(_named(options)[:_MOST_PARTS]))] * bool(options)
+    clauses += [where] * bool(rest)
+    if clauses:
+        yield gettext("only {clauses}", clauses=gettext(", or ").join(clauses))
+
+
+def _where(findings: Sequence[Finding], action: Action) -> str | None:
+    """Where a program comes to what no option leads to; None where it does so whatever is asked for."""
+    if all(each.late == "other" for each in findings):
+        notebooks = all(each.path.endswith(".ipynb") for each in findings)
+        return gettext(_IN_NOTEBOOKS if notebooks else _OUTSIDE)
+    functions = sorted({each.detail("function") for each in findings})
+    if action.blocks != "later" or "" in functions:
+        return None
+    return gettext("when {functions} runs", functions=gettext(" or ").join(functions[:_MOST_PARTS]))
 
 
 def _named(options: Iterable[str]) -> list[str]:

@@ -14,7 +14,7 @@ from transplt.engine.actions.effort import FileEffort, percent
 from transplt.project.report.action_lines import action_object, converted, few, first_actions
 from transplt.project.report.action_rows import ACTION_COLUMNS, action_rows
 from transplt.project.report.analysis_summary import Summary
-from transplt.project.report.target_lines import target_lines
+from transplt.project.report.target_lines import target_line
 from transplt.project.report.tokens import csv_bytes
 from transplt.rules.support_tables import published_for
 
@@ -128,7 +128,7 @@ def analysis_text(summaries: Sequence[Summary]) -> str:
 def _one(summary: Summary) -> Iterator[str]:
     result, effort = summary.result, summary.effort
     yield visible(result.name)
-    yield from (f"  {line}" for line in target_lines(result.target, verbose=True))
+    yield f"  {target_line(result.target)}"
     yield from first_actions(summary.actions, _MOST) if summary.actions else ("  " + gettext("nothing left to do"),)
     places = converted(effort.done, effort.counted)
     yield "  " + gettext("{places}; left in all files: {left}", places=places, left=effort.left)

@@ -2,65 +2,29 @@
 
 from __future__ import annotations
 
-import posixpath
 import shlex
-from collections import Counter
 from collections.abc import Iterator
 
 from transplt.base.disk.manifest import LEFT_OUT
 from transplt.base.errors import shown
 from transplt.base.finding import Level
-from transplt.base.language import gettext, ngettext, plural, translated
+from transplt.base.language import gettext, ngettext, translated
 from transplt.base.render.cell import visible
 from transplt.engine.actions.actions import actions_of
 from transplt.engine.own_npu_folders import own_places
+from transplt.project.environment.wanted import script_to_train
 from transplt.project.report.action_lines import action_lines, few, first_actions
 from transplt.project.report.details import details
 from transplt.project.report.migration_record import RunResult
-from transplt.project.report.target_lines import target_lines
+from transplt.project.report.target_lines import target_line
 from transplt.project.report.wrapped import wrapped
 
 #: So many lines are enough for a small project: where there is more to say, fewer actions are named.
 MOST_LINES = 15
 _MOST_ACTIONS, _FEWEST_ACTIONS = 5, 3
-_MOST_NAMES, _MOST_KINDS = 3, 5
+_MOST_NAMES = 3
 #: Where a line goes on, and what a line begins with that is copied as it is.
 _MARGIN, _COMMAND = 4, ("    tar ", "    transplt ")
-#: What edits are, by what their codes begin with; the longest beginning counts.
-_KINDS = {
-    "NPU0": plural("{count} edit by your rules", "{count} edits by your rules"),
-    "NPU1": plural("{count} name of torch", "{count} names of torch"),
-    "NPU153": plural("{count} name of NumPy, Python or older torch", "{count} names of NumPy, Python or older torch"),
-    "NPU103": plural("{count} use of mixed precision", "{count} uses of mixed precision"),
-    "NPU130": plural("{count} profiler", "{count} profilers"),
-    "NPU132": plural("{count} profiler", "{count} profilers"),
-    "NPU135": plural("{count} use of DataParallel on one card", "{count} uses of DataParallel on one card"),
-    "NPU156": plural("{count} import", "{count} imports"),
-    "NPU2": plural("{count} device", "{count} devices"),
-    "NPU201": plural("{count} device string", "{count} device strings"),
-    "NPU210": plural("{count} call of .cuda()", "{count} calls of .cuda()"),
-    "NPU211": plural("{count} test of .is_cuda", "{count} tests of .is_cuda"),
-    "NPU220": plural("{count} environment variable", "{count} environment variables"),
-    "NPU207": plural("{count} text", "{count} texts"),
-    "NPU3": plural("{count} edit for several cards", "{count} edits for several cards"),
-    "NPU301": plural("{count} communication backend", "{count} communication backends"),
-    "NPU4": plural("{count} import", "{count} imports"),
-    "NPU407": plural("{count} comment", "{count} comments"),
-    "NPU56": plural("{count} edit of Triton kernels", "{count} edits of Triton kernels"),
-    "NPU612": plural("{count} comment", "{count} comments"),
-    "NPU74": plural("{count} edit for mixed precision", "{count} edits for mixed precision"),
-    "NPU7": plural("{count} tuning", "{count} tunings"),
-    "NPU810": plural("{count} environment variable", "{count} environment variables"),
-    "NPU851": plural("{count} environment variable", "{count} environment variables"),
-    "NPU8": plural("{count} line of scripts and configurations", "{count} lines of scripts and configurations"),
-    "NPU817": plural("{count} launch script", "{count} launch scripts"),
-    "NPU84": plural("{count} requirement", "{count} requirements"),
-    "NPU87": plural("{count} call of npu_port", "{count} calls of npu_port"),
-    "NPU88": plural("{count} call of npu_port", "{count} calls of npu_port"),
-}
-_OTHER_KIND = plural("{count} other", "{count} others")
-#: In the portable style files take names from a module of the project.
-_OF_THE_MODULE = plural("{count} edit for {module}", "{count} edits for {module}")
 
 
 def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str]:
@@ -73,7 +37,7 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
         "nothing": gettext("nothing was written"),
     }
     behind = [f"  {line}" for line in (*_converted(result), *_happened(result), *_rest(result, verbose))]
-    head = [where[result.written], *(f"  {line}" for line in target_lines(result.target, verbose))]
+    head = [where[result.written], f"  {target_line(result.target)}"]
     room = MOST_LINES - len(head) - len(behind) - 1
     for line in head:
         yield from wrapped(line, width, _MARGIN)
@@ -102,34 +66,22 @@ def _to_do(result: RunResult, verbose: int, width: int, most: int) -> Iterator[s
 
 
 def _converted(result: RunResult) -> Iterator[str]:
-    """What was edited, by kinds, and what became of the CUDA words."""
-    written = [record for record in result.helpers if record.path.endswith(".py")]
-    modules = (*written, *(record for record in result.files if record.completed))
-    module = ", ".join(dict.fromkeys(posixpath.basename(record.path) for record in modules))
-    of_it = module and result.settings.style == "portable"
+    """How much was edited, and what became of the CUDA words."""
     added = {record.path for record in result.helpers}  # told by a line of their own
     edits = result.own_edits
     files, looked = ([each for each in records if each.path not in added] for records in (result.changed, result.files))
     unsafe = sum(finding.level is Level.UNSAFE for finding in edits)
-    kinds = Counter(
-        _OF_THE_MODULE if of_it and finding.code == "NPU156" else _kind(finding.code) for finding in edits
-    ).most_common()
-    if len(kinds) > _MOST_KINDS:
-        kinds[_MOST_KINDS - 1 :] = [(_OTHER_KIND, sum(count for _, count in kinds[_MOST_KINDS - 1 :]))]
-    parts = [ngettext(*kind, count, module=module) for kind, count in kinds]
-    if unsafe:
-        parts.append(gettext("{count} unsafe", count=unsafe))
     line = ngettext("{count} edit", "{count} edits", len(edits))
+    line += gettext(" ({count} unsafe)", count=unsafe) if unsafe else ""
     changed = ngettext("{changed} of {count} file", "{changed} of {count} files", len(looked), changed=len(files))
-    words = {"edits": line, "files": changed, "kinds": gettext(", ").join(parts)}
     if not edits:
         yield ngettext("no edits; {count} file looked at", "no edits; {count} files looked at", len(result.files))
         if result.without_card:
             yield translated(result.said_without_card)
     elif result.written == "all":
-        yield gettext("converted: {edits} in {files} ({kinds})", **words)
+        yield gettext("converted: {edits} in {files}", edits=line, files=changed)
     else:
-        yield gettext("can be converted: {edits} in {files} ({kinds})", **words)
+        yield gettext("can be converted: {edits} in {files}", edits=line, files=changed)
     if result.tokens.found:
         yield _accounted(result)
 
@@ -147,10 +99,6 @@ def _accounted(result: RunResult) -> str:
     if tokens.ignored and values["file"]:
         return gettext("CUDA words: {found} found; {parts} ({file} says why)", **values)
     return gettext("CUDA words: {found} found; {parts}", **values)
-
-
-def _kind(code: str) -> tuple[str, str]:
-    return next((_KINDS[code[:length]] for length in range(len(code), 3, -1) if code[:length] in _KINDS), _OTHER_KIND)
 
 
 def _happened(result: RunResult) -> Iterator[str]:
@@ -250,7 +198,7 @@ def _rest(result: RunResult, verbose: int) -> Iterator[str]:
             if "run_distributed_npu.sh" in result.reports:  # two ranks, and one process with what both of them have
                 after += " --nproc 1,2"
         elif not (result.source / "main.py").is_file():
-            after += " --main SCRIPT"
+            after += f" --main {shlex.quote(script_to_train(result.source) or 'TRAINING_SCRIPT')}"
         yield gettext("to install what it needs, and check that it computes the same:")
         yield f"  transplt run --setup {before}"
         yield f"  transplt prove {before} {after}"

@@ -9,16 +9,12 @@ from transplt.base.render.cell import visible
 from transplt.base.settings import TorchTarget
 
 
-def target_lines(target: TorchTarget, verbose: int | bool = False) -> Iterator[str]:
-    """Which torch it is for, and why, in one line; in a second one that PyTorch changed since the pinned version."""
+def target_line(target: TorchTarget) -> str:
+    """Which torch it is for, and why."""
     values = {"version": target.version, "npu": target.torch_npu, "why": visible(translated(target.why))}
     if target.torch_npu:
-        yield gettext("torch {version} with torch_npu {npu}: {why}", **values)
-    else:
-        yield gettext("torch {version} with the torch_npu of the same version: {why}", **values)
-    if target.changes and not verbose:
-        values["newer"] = gettext(", ").join(change.split()[1].rstrip(":") for change in target.changes)
-        yield gettext("after the project's torch, PyTorch changed what may matter in {newer}; -v lists it", **values)
+        return gettext("torch {version} with torch_npu {npu}: {why}", **values)
+    return gettext("torch {version} with the torch_npu of the same version: {why}", **values)
 
 
 def target_details(target: TorchTarget) -> Iterator[str]:

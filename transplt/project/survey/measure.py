@@ -129,7 +129,7 @@ def thing(group: Group) -> tuple[str, str, str]:
     name = visible(group.name)
     if group.kind == "kernel":
         name = name.partition(" (")[0]
-        return "kernel", name, f"Replace the CUDA kernel {name}"
+        return "kernel", name, f"Replace the CUDA code of {name}"
     if group.kind in ("sources", "build"):
         return "native code", name, _ORDERS[group.kind]
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import transplt
@@ -52,7 +53,7 @@ def survey_page(value: dict[str, Any]) -> bytes:
             {"title": _cut(each["title"]), "count": len(each["blocks"]), "names": _names(each["blocks"])}
             for each in own[:_MOST]
         ],
-        order=[{"title": _cut(each["title"]), "done": each["done"]} for each in value["order"][:_MOST]],
+        order=[*_in_turn(value["order"])][:_MOST],
         rows=[_row(row) for row in value["repositories"]],
         failed=[{**row, "source": _cut(row["source"])} for row in value["failed"]],
         packages=[
@@ -68,6 +69,16 @@ def survey_page(value: dict[str, Any]) -> bytes:
         css=asset("colors.css") + asset("report.css") + asset("profile.css") + asset("survey.css"),
         script=asset("theme.js") + asset("survey.js"),
     )  # fmt: skip
+
+
+def _in_turn(order: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """What has to be solved together before a repository has none of it left."""
+    titles: list[str] = []
+    for each in order:
+        titles.append(_cut(each["title"]))
+        if each["finishes"]:
+            yield {"title": "; ".join(titles), "done": each["done"]}
+            titles = []
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
@@ -89,7 +100,6 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
         "packages": sum(each["kind"] == "package" for each in row["things"]),
         "torch": row["torch"]["version"],
         "why": _cut(row["torch"]["why"]),
-        "lowest": row["torch"]["lowest"] or "",
         "actions": [
             {"title": _cut(each["title"]), "hours": about(each["hours"]),
              "blocks": BLOCKS_TEXT[each["blocks"]],

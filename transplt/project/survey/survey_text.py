@@ -35,7 +35,7 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
     if shared:
         yield "  packages, kernels and APIs that stop programs at import or at the first step"
-        yield "  (stops alone: none of the others stops the repository; its own code and requirements are not counted)"
+        yield "  (stops alone: repositories that no other line of this list stops)"
         yield "  stops alone  stops  what"
         for each in shared[:_MOST]:
             yield f"  {len(each['last']):>11}  {len(each['blocks']):>5}  {each['title']}"

@@ -128,8 +128,8 @@ def judge(facts: Facts) -> Verdict:
         )
     word, compared = _compared(facts.reference)
     parts = [f"finished without errors; {compared}" if word is Word.RUNS else compared]
-    if printed := [each for each in facts.processes if each["printed"]]:
-        parts.append(f"it printed a traceback: {at(printed[0], printed[0]['printed'])}")
+    printed = [at(each, each["printed"]) for each in facts.processes if each["printed"]]
+    parts += [f"it printed a traceback: {each}" for each in printed[:1]]
     if facts.alone:
         parts.append(f"each of the {len(facts.ranks)} ranks ran alone, since they formed no process group")
     if facts.idle:

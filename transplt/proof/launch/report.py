@@ -11,7 +11,7 @@ from typing import Any
 
 from transplt.base.render.cell import many, visible
 from transplt.base.render.proofs import Seen, proofs
-from transplt.base.render.verdict import Verdict
+from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.compiler.launches import Compiled
 from transplt.proof.launch.edits import Migration
 from transplt.proof.launch.host import too_small
@@ -144,6 +144,7 @@ def build(
         too_small(outcome),
     )  # fmt: skip
     counted = [f"{text} ({times} times)" if times > 1 else text for text, times in sorted(notes.items())]
+    counted += [f"{many(facts.cut, 'process')} did not end normally"] * bool(facts.cut)
     return Report(
         command,
         torch,
@@ -154,23 +155,13 @@ def build(
         operators,
         _lines(migration, ran, "" if facts.reported or not facts.cut else "no process ended normally"),
         processes,
-        counted + _limits(facts) + [f"during the run: {told}" for told in outcome.waits],
+        counted + [f"during the run: {told}" for told in outcome.waits],
         shapes,
         reference,
         outcome.code,
         outcome.seconds,
         memory=uses(outcome.processes),
     )
-
-
-def _limits(facts: Facts) -> list[str]:
-    """What the figures of a report leave out."""
-    idle = [f"rank {', '.join(facts.idle)} never used the npu"] if facts.idle else []
-    if not facts.cut:
-        return idle
-    word = "process was" if facts.cut == 1 else "processes were"
-    others = ": operators and lines are those of the others" if facts.reported else ""
-    return [*idle, f"{facts.cut} {word} stopped early{others}"]
 
 
 def relative(path: str, root: Path) -> str:
@@ -182,22 +173,19 @@ def relative(path: str, root: Path) -> str:
 
 
 def _process(process: dict[str, Any], root: Path) -> dict[str, Any]:
-    exception, leaving, printed, where, last = (
-        {**what, "path": relative(what["path"], root)} if what and what.get("path") else what
-        for what in (process["exception"], process["leaving"], process["printed"], stood(process["stack"]), process.get("place"))
-    )
+    told = {"place": None, **process, "stood": stood(process["stack"])}
+    places = {
+        name: {**what, "path": relative(what["path"], root)} if what and what.get("path") else what
+        for name in ("exception", "leaving", "printed", "stood", "place") for what in (told[name],)
+    }  # fmt: skip
     role = "launcher" if process["launcher"] else "forked worker" if process["forked"] else "script"
     return {
         "role": role,
         "rank": process["rank"],
         "status": process["status"],
-        "exception": exception,
-        "leaving": leaving,
-        "printed": printed,
+        **places,
         "grouped": process["grouped"],
         "ended": process.get("ended", ""),
-        "stood": where,
-        "place": last,
         "torch": process["torch"],
         "operator_calls": sum(process["operators"].values()),
         "seconds": process["seconds"],
@@ -213,12 +201,11 @@ def _lines(migration: Migration | None, ran: dict[str, set[int]], unknown: str) 
     for file in migration.files:
         seen = ran.get(os.path.realpath(file.path), set())
         for line, span in file.statements.items():
-            entry = {
-                "path": relative(str(file.path), migration.root),
-                "line": line,
-                "text": file.source[line - 1].strip()[:200] if line <= len(file.source) else "",
-            }
+            text = file.source[line - 1].strip()[:200] if line <= len(file.source) else ""
+            entry = {"path": relative(str(file.path), migration.root), "line": line, "text": text}
             (executed if span & seen else never).append(entry)
+    met = {entry["path"] for entry in executed}
+    never.sort(key=lambda entry: entry["path"] not in met)  # those of the files that ran first
     return {"known": True, "why": "", "executed": executed, "never_executed": never}
 
 
@@ -235,10 +222,11 @@ def as_text(report: Report, limit: int = 20) -> str:
         lines += _cut([f"  {line}" for line in silent], limit)
     lines += [f"  ran on: {report.runs_on}"] if report.runs_on else []
     lines += [f"  {line}" for line in (report.compiled.lines() if report.compiled is not None else ())]
-    lines.append(f"  npu operators: {_operators(report)}")
+    lines += [f"  npu operators: {_operators(report)}"]
     lines += [f"  memory: {told}" for told in [in_words(report.memory)] if told]
     lines += [f"  migrated lines: {_migrated(report.lines)}"]
-    lines += _cut([f"  {e['path']}:{e['line']}: {e['text']}" for e in report.lines["never_executed"]], limit)
+    if report.verdict.word not in (Word.STOPS, Word.NOT_RUN):
+        lines += _cut([f"  {e['path']}:{e['line']}: {e['text']}" for e in report.lines["never_executed"]], limit)
     if report.shapes:
         lines.append(f"  shapes that change between steps: {len(report.shapes)} places:")
         lines += _cut([_shape_line(s) for s in report.shapes], limit)
@@ -253,19 +241,17 @@ def as_text(report: Report, limit: int = 20) -> str:
 
 def _migrated(lines: dict[str, Any]) -> str:
     executed, never = len(lines["executed"]), len(lines["never_executed"])
-    counted = f"{executed} ran, {never} did not run{':' * bool(never)}" if executed + never else ""
+    counted = f"{executed} ran, {never} did not run" if executed + never else ""
     return lines["why"] or counted or "none in the Python files"
 
 
 def _operators(report: Report) -> str:
     """Counted by the processes themselves, torchrun not among them: nothing is known of one that was stopped."""
-    processes = [process for process in report.processes if process["role"] != "launcher"]
-    ended = [process for process in processes if process["status"] != "running"]
-    if processes and not ended:
+    ended = [each["status"] != "running" for each in report.processes if each["role"] != "launcher"]
+    if ended and not any(ended):
         return "unknown, since no process ended normally"
     calls = f"{many(sum(report.operators.values()), 'call')} of {many(len(report.operators), 'operator')}"
-    used = f"{sum(process['operator_calls'] > 0 for process in ended)} of {many(len(ended), 'process')}"
-    return f"{calls} in {used}" + (" that ended normally" if len(ended) < len(processes) else "")
+    return calls + ("" if all(ended) else " in the processes that ended normally")
 
 
 def _cut(lines: list[str], limit: int) -> list[str]:

@@ -47,7 +47,7 @@ def how_close(part: Part) -> str:
     # What differs at once was held against nothing: no bound was needed, and none is named.
     judged = part.verdict.word is Word.EQUAL or (part.verdict.word is Word.DIFFERS and found.widths)
     judged = bool(judged and (found.steps or found.printed or found.saved))
-    return f"tolerance: {in_words(found.widths, found.rounding)}" if judged and found.rounding is not None else ""
+    return f"tolerance: {in_words(found.widths)}" if judged and found.rounding is not None else ""
 
 
 def remaining_reasons(part: Part) -> list[str]:

@@ -143,7 +143,7 @@ class Several:
         if held.first is not None:
             found.differences.append(self._located(held.first, originals[0], rank))
             return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
-        return _agreeing(title, found, held, "the original's")
+        return _agreeing(title, found, held)
 
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
         """W processes against one that is given what they had. Of what is drawn for the samples of all, and of what
@@ -206,7 +206,7 @@ class Several:
             comparable = not (mixed or why or lacks)
             first = told() or other_saved(single.outcome, several.outcome, rank) if comparable else None
         if first is None:
-            return _agreeing(title, found, held, "one process's")
+            return _agreeing(title, found, held)
         if why or lacks:
             sized = sizes.other_sizes(one, several.trainings, meant, rounding, same_data=not lacks)
             if sized is None and why and not mixed:
@@ -275,11 +275,11 @@ class Several:
         return Part(title, Verdict(Word.EQUAL, f"the ranks agree; {left}"), found, left)
 
 
-def _agreeing(title: str, found: Findings, held: Held, whose: str) -> Part:
+def _agreeing(title: str, found: Findings, held: Held) -> Part:
     """The part where no figure is more than roundings away; those that roundings decide are not compared."""
     if not held.decided:
         return Part(title, Verdict(Word.EQUAL, f"{many(found.steps, 'step')} compared"), found)
-    found.steps, left = compared_whole(held.decided, found.steps, whose)
+    found.steps, left = compared_whole(held.decided, found.steps)
     found.reasons.append(left)
     word = Word.EQUAL if found.steps else Word.RUNS
     return Part(title, Verdict(word, f"{many(found.steps, 'step')} compared; {left}"), found)

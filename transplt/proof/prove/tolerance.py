@@ -161,7 +161,7 @@ def hold(
     return Held(first.difference if first is not None else None, tuple(decided.values()), tuple(widths))
 
 
-def in_words(widths: Sequence[Width], rounding: Rounding) -> str:
+def in_words(widths: Sequence[Width]) -> str:
     """The bounds in one sentence."""
     parts = []
     for kind, noun in _KINDS.items():
@@ -170,15 +170,12 @@ def in_words(widths: Sequence[Width], rounding: Rounding) -> str:
             parts.append(f"{noun} {low if low == high else f'{low} to {high}'}")
     if not parts:
         return "none was needed: the results are bit-identical"
-    how = f"this is {TIMES:g} times the effect of changing each parameter by {figure(rounding.share)} of its value"
-    return f"at a step, as a share of the figure: {', '.join(parts)}; {how}"
+    return f"relative: {', '.join(parts)}; {TIMES:g} times what rounding errors change"
 
 
-def compared_whole(decided: Sequence[Gap], steps: int, whose: str = "the original's") -> tuple[int, str]:
+def compared_whole(decided: Sequence[Gap], steps: int) -> tuple[int, str]:
     """How many steps were compared whole, of so many; and in one clause which figures were not."""
     first = min(gap.difference.step or 0 for gap in decided)
     losses = [gap.difference.step or 0 for gap in decided if gap.figure[0] == "loss"]
     whole = min([steps, *(step - 1 for step in losses)])
-    what = f"{many(len(decided), 'figure')} from step {first} on not compared: rounding errors decide them"
-    how = f"{whose} own differ as much when its parameters are changed by rounding errors"
-    return whole, f"{what}: {how}"
+    return whole, f"{many(len(decided), 'figure')} from step {first} on not compared: rounding errors decide them"

@@ -13,7 +13,7 @@ from transplt.base.language import gettext, ngettext, translated
 from transplt.base.render.cell import visible
 from transplt.project.report.check_results import CheckedFinding, CheckResult
 from transplt.project.report.formats.statistics import statistics
-from transplt.project.report.target_lines import target_details, target_lines
+from transplt.project.report.target_lines import target_details, target_line
 from transplt.project.report.wrapped import columns
 from transplt.rules.pages import class_page
 
@@ -54,7 +54,7 @@ def footer(
     nothing of what is left. With `verbose` what decided about the torch, and what PyTorch changed.
     """
     for target in dict.fromkeys(target for target in result.torch if target.gap):
-        yield from target_lines(target, verbose)
+        yield target_line(target)
         if verbose:
             yield from (f"  {line}" for line in target_details(target))
     yield from map(translated, result.notes)
