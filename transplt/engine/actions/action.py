@@ -105,7 +105,7 @@ class Action:
     @property
     def lines(self) -> int:
         """How many lines its places are: two findings of one line are one place for a reader."""
-        return sum(len(place.lines) for place in self.places)
+        return len({(place.path, line) for place in self.places for line in place.lines})
 
     @property
     def first(self) -> str:

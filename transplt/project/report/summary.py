@@ -19,10 +19,7 @@ from transplt.project.report.migration_record import RunResult
 from transplt.project.report.target_lines import target_line
 from transplt.project.report.wrapped import wrapped
 
-#: So many lines are enough for a small project: where there is more to say, fewer actions are named.
-MOST_LINES = 15
-_MOST_ACTIONS, _FEWEST_ACTIONS = 5, 3
-_MOST_NAMES = 3
+_MOST_ACTIONS, _MOST_NAMES = 5, 3
 #: Where a line goes on, and what a line begins with that is copied as it is.
 _MARGIN, _COMMAND = 4, ("    tar ", "    transplt ")
 
@@ -36,24 +33,22 @@ def summary(result: RunResult, verbose: int = 0, width: int = 0) -> Iterator[str
         "reports": gettext("reports only, in {path}", path=shown(result.output)),
         "nothing": gettext("nothing was written"),
     }
-    behind = [f"  {line}" for line in (*_converted(result), *_happened(result), *_rest(result, verbose))]
-    head = [where[result.written], f"  {target_line(result.target)}"]
-    room = MOST_LINES - len(head) - len(behind) - 1
-    for line in head:
+    for line in (where[result.written], f"  {target_line(result.target)}"):
         yield from wrapped(line, width, _MARGIN)
-    yield from _to_do(result, verbose, width, min(max(room, _FEWEST_ACTIONS), _MOST_ACTIONS))
-    for line in behind:
+    yield from _to_do(result, verbose, width)
+    for text in (*_converted(result), *_happened(result), *_rest(result, verbose)):
+        line = f"  {text}"
         yield from [line] if line.startswith(_COMMAND) else wrapped(line, width, _MARGIN)
     if verbose:
         yield from details(result, width)
 
 
-def _to_do(result: RunResult, verbose: int, width: int, most: int) -> Iterator[str]:
+def _to_do(result: RunResult, verbose: int, width: int) -> Iterator[str]:
     actions = actions_of(result.findings, result.settings.style)
     if verbose and actions:
         yield from action_lines(actions, width)
     elif actions:
-        yield from first_actions(actions, most, width)
+        yield from first_actions(actions, _MOST_ACTIONS, width)
     elif result.residue:
         yield "  " + ngettext(
             "to do: check {count} CUDA word", "to do: check {count} CUDA words", result.residue

@@ -251,6 +251,7 @@ def _operators(report: Report) -> str:
     if ended and not any(ended):
         return "unknown, since no process ended normally"
     calls = f"{many(sum(report.operators.values()), 'call')} of {many(len(report.operators), 'operator')}"
+    calls = calls if report.operators else "none was called"
     return calls + ("" if all(ended) else " in the processes that ended normally")
 
 
