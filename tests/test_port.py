@@ -301,6 +301,20 @@ def test_a_container_of_the_projects_own_stays(project: Path) -> None:
     assert git(project, "show", "npu-port:.devcontainer/devcontainer.json") == "{}\n"
 
 
+def test_places_that_ask_for_different_things_have_each_its_own_help(project: Path) -> None:
+    calls = "y = librosa.resample(y, a, b)\nm = librosa.filters.mel(sr, n)\nn = librosa.filters.mel(sr, m)\n"
+    (project / "train.py").write_text(f"import librosa\nimport torch\n\nx = torch.ones(1).cuda()\n{calls}")
+    git(project, "commit", "-qam", "sounds")
+    port(project)
+    item = git(project, "show", "npu-port:NPU_PORT.md").partition("**Update the uses of librosa")[2].splitlines()[1:5]
+    assert [line.partition("(")[0] for line in item] == [
+        "    - `train.py:6`: librosa takes all but the first argument by its name since 0.10: TypeError",
+        "      name them: resample",
+        "    - `train.py:7`, `train.py:8`: librosa takes these arguments only by name since 0.10: TypeError",
+        "      pass them by name: mel",
+    ]
+
+
 def test_what_to_prove_is_named_with_the_options_of_the_script(project: Path) -> None:
     assert "npu-port --prove train.py\n" in port(project)
     (project / "train.py").write_text(f"parser.add_argument('--epochs', default=90)\n{TRAIN}")

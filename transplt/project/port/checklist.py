@@ -65,13 +65,16 @@ def _item(action: Action, ticked: Iterable[str]) -> list[str]:
     title = visible(action.title).replace("*", "\\*")
     size = f"{about(action.hours)}, {how_many(action)}"
     lines = [f"- [{'x' if title in ticked else ' '}] **{title}** ({size}; {', '.join(action.codes)})"]
-    if action.how:
+    helps = {each.help for each in action.findings} - {""}
+    each_its_own = len(helps) > 1 and action.how.startswith(tuple(helps))  # of places that ask for different things
+    if action.how and not each_its_own:
         lines.append(f"  {visible(action.how)}")
     by_message: dict[str, dict[str, None]] = {}
     for each in action.findings:
-        by_message.setdefault(each.message, {})[f"`{visible(each.path)}:{each.span.line}`"] = None
+        said = "\n      ".join(map(visible, filter(None, (each.message, each.help * each_its_own))))
+        by_message.setdefault(said, {})[f"`{visible(each.path)}:{each.span.line}`"] = None
     for message, places in tuple(by_message.items())[:_MOST_PLACES]:
-        lines.append(f"    - {first_of([*places], _MOST_PLACES)}: {visible(message)}")
+        lines.append(f"    - {first_of([*places], _MOST_PLACES)}: {message}")
     if len(by_message) > _MOST_PLACES:
         lines.append(f"    - and {len(by_message) - _MOST_PLACES} other findings")
     return lines
