@@ -70,7 +70,7 @@ def test_what_is_listed(project: Path, tmp_path: Path) -> None:
     done = run("-i", str(project), "-o", str(out))
     said = "npu_port.py: new file for the port: OneCardDataParallel; it is part of your project now"
     assert said in " ".join(done.stderr.split())
-    assert " in 3 of 3 files (" in done.stderr
+    assert " in 3 of 3 files\n" in done.stderr
     with open(out / "proj_msft" / "change_list.csv", newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["File"] == "npu_port.py"]
     (row,) = rows
