@@ -187,10 +187,9 @@ def scripts_of(project: Path) -> list[Path]:
 
 
 def script_to_train(project: Path) -> str:
-    """The one script at the top of a project that trains by its name, or else the only one; "" where none is."""
-    names = [each.name for each in scripts_of(project) if each.parent == project and not named_after(each.name)]
-    names = [each for each in names if TO_TRAIN.search(each)] or names
-    return names[0] if len(names) == 1 and names != ["setup.py"] else ""
+    """The one script at the top of a project that trains by its name; "" where there is none, or several."""
+    names = [each.name for each in project.glob("*.py") if TO_TRAIN.search(each.name) and not named_after(each.name)]
+    return names[0] if len(names) == 1 else ""
 
 
 def _starts(path: Path) -> bool:
