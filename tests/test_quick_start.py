@@ -55,7 +55,7 @@ def type_all(folder: Path) -> list[str]:
     for command in commands("quick_start.md")[2:]:
         printed.append(typed(folder, command, int(command.startswith("transplt -i"))))
         assert "prove" not in command or "transplt prove: equal: " in printed[-1], printed[-1]
-        assert "--amp apex" not in command or "15 edits for mixed precision" in printed[-1], printed[-1]
+        assert "--amp apex" not in command or "(15 unsafe)" in printed[-1], printed[-1]
     return printed
 
 

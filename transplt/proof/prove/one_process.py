@@ -168,8 +168,8 @@ class OneProcess:
         if not told.mixed:
             found.printed, found.saved = printed.compared(reference.outcome, told.left_out | noise)
             if noise:
-                what = f"{many(len(noise), 'saved tensor')}, whose gradients are rounding: {min(noise)}"
-                found.reasons.append(what)
+                what = f"{many(len(noise), 'saved tensor')}, whose gradients are only rounding errors"
+                found.reasons.append(f"{what}; the first: {min(noise)}")
         reached = ends.reached(self.original.project, told.one)
         missing = " and ".join(f"no {name}" for name, first in reached if first is None)
         unseen = f"{missing} was reached" if missing and told.one.cut else ""
