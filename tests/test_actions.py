@@ -19,7 +19,7 @@ from openpyxl import load_workbook
 from tests.test_reports import result_of
 from transplt import migrate_source
 from transplt.base.finding import Effort, Finding, Level, Operation, Replacement, Span
-from transplt.engine.actions.action import Action
+from transplt.engine.actions.action import Action, Place
 from transplt.engine.actions.actions import actions_of, total_hours
 from transplt.engine.actions.effort import percent
 from transplt.engine.actions.groups import Groups, as_their_actions, portable_advice
@@ -1291,6 +1291,12 @@ def test_the_condition_under_which_an_action_counts(more: list[dict[str, object]
     found = [at("a.py", line, "NPU245", **each) for line, each in enumerate(more, 1)]  # type: ignore[arg-type]
     (action,) = actions_of(found)
     assert how_many(action).partition("1 file, ")[2] == said or how_many(action) == f"1 place{', ' * bool(said)}{said}"
+
+
+def test_two_things_in_one_line_are_one_place() -> None:
+    (action,) = actions_of([at("a.py", 1, "NPU245")])
+    places = (Place("a.py", (3, 9), 2, "gather"), Place("a.py", (3,), 1, "scatter"))
+    assert how_many(replace(action, places=places)) == "2 places in 1 file"
 
 
 def test_notebooks_are_called_so() -> None:

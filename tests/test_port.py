@@ -15,6 +15,7 @@ from transplt.base.disk.git_command import run_git
 from transplt.base.errors import CannotFinish, UsageError
 from transplt.engine.actions.actions import actions_of, separate, total_hours
 from transplt.faces.cli.main import main
+from transplt.project.environment.wanted import script_to_train
 from transplt.project.options import Options, make_plan
 from transplt.project.port.decisions import decision_of, decisions
 from transplt.project.report.action_lines import about
@@ -324,3 +325,16 @@ def test_what_to_prove_is_named_with_the_options_of_the_script(project: Path) ->
     git(project, "add", "-A")
     git(project, "commit", "-qm", "two")
     assert "--branch c --prove 'TRAINING_SCRIPT ARGUMENTS'\n" in port(project, "--branch", "c")
+
+
+@pytest.mark.parametrize(
+    ("names", "script"),
+    [
+        ("train.py other.py", "train.py"), ("main_informer.py", "main_informer.py"), ("test.py", ""), ("config.py", ""),
+        ("train.py train_b.py", ""), ("train.py eval.py setup.py", "train.py"), ("", ""),
+    ],
+)  # fmt: skip
+def test_the_script_that_trains_is_known_by_its_name(tmp_path: Path, names: str, script: str) -> None:
+    for name in names.split():
+        (tmp_path / name).write_text("import torch\n")
+    assert script_to_train(tmp_path) == script

@@ -57,7 +57,7 @@ def test_runs_with_the_lines_that_ran(transplt_run: Any, tmp_path: Path) -> None
     assert [(e["path"], e["line"]) for e in report["migrated_lines"]["executed"]] == [("train.py", 3), ("train.py", 4)]
     never = report["migrated_lines"]["never_executed"]
     assert [(e["path"], e["line"], e["text"]) for e in never] == [
-        ("other.py", 2, "x = torch.ones(1).npu()"), ("train.py", 17, "device=device,")]  # fmt: skip
+        ("train.py", 17, "device=device,"), ("other.py", 2, "x = torch.ones(1).npu()")]  # fmt: skip
     assert report["operators"]["calls"] > 40 and report["operators"]["counts"]["aclnnAddmm"] == 4
     assert (
         "runs: finished without errors; not compared with the original\n" in err

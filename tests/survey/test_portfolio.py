@@ -7,6 +7,7 @@ from typing import Any
 from transplt.engine.actions.action import BLOCKS_TEXT
 from transplt.engine.actions.groups import Group
 from transplt.project.survey.measure import thing
+from transplt.project.survey.page import in_turn
 from transplt.project.survey.portfolio import document
 from transplt.project.survey.survey_text import survey_text
 from transplt.project.survey.trend import trend
@@ -112,3 +113,8 @@ def test_nothing_is_said_of_repositories_that_were_not_analysed() -> None:
     lines = survey_text(value).splitlines()
     assert lines[0] == "0 repositories analyzed, 1 failed"
     assert [line.split() for line in lines[1:]] == [["failed", "one:", "not", "enough", "memory"]]
+
+
+def test_what_finishes_no_repository_stands_with_what_does() -> None:
+    value = document([row("a", "x"), row("b", "y", "z")], [], "1")
+    assert [*in_turn(value["order"])] == [{"title": "x", "done": 1}, {"title": "y; z", "done": 2}]

@@ -53,7 +53,7 @@ def survey_page(value: dict[str, Any]) -> bytes:
             {"title": _cut(each["title"]), "count": len(each["blocks"]), "names": _names(each["blocks"])}
             for each in own[:_MOST]
         ],
-        order=[*_in_turn(value["order"])][:_MOST],
+        order=[*in_turn(value["order"])][:_MOST],
         rows=[_row(row) for row in value["repositories"]],
         failed=[{**row, "source": _cut(row["source"])} for row in value["failed"]],
         packages=[
@@ -71,7 +71,7 @@ def survey_page(value: dict[str, Any]) -> bytes:
     )  # fmt: skip
 
 
-def _in_turn(order: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def in_turn(order: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """What has to be solved together before a repository has none of it left."""
     titles: list[str] = []
     for each in order:
