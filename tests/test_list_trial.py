@@ -113,7 +113,7 @@ def test_a_mend_changes_the_lines_of_its_action_only(
     assert (tmp_path / file).read_text(encoding="utf-8") == after + rest
 
 
-_RAISE = "Raise pins without a wheel for torch_npu's Python versions: "
+_RAISE = "Raise pins that do not install with torch_npu's Python versions: "
 
 
 @pytest.mark.parametrize(

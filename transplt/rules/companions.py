@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, partial
+from typing import cast
 
 from transplt.base.language import marked
 from transplt.base.settings import TORCH_VERSIONS
@@ -110,10 +111,7 @@ def _spelled_out(releases: tuple[str, ...]) -> tuple[str, ...]:
 
 
 #: What is to be done about such a pin.
-NEWER = marked(
-    "require a newer release, then test the project. An older torch (--torch-version) helps only where its Python has "
-    "a wheel of the pinned release"
-)
+NEWER = marked("require a newer release, then test the project; where nothing needs the package, remove the line")
 
 
 def no_wheel(pin: Requirement, torch: str, python: str) -> str:
@@ -122,7 +120,15 @@ def no_wheel(pin: Requirement, torch: str, python: str) -> str:
         return f"{pin.name}{pin.specifier}: of the Pythons that torch {torch} needs, only {python} has a wheel"
     first = first_wheel(normalised(pin.name), python)
     since = f"; {first} is the first known to install there" if first else ""
+    if why := _of_sources(pin.name)["why"]:
+        return f"{pin.name}{pin.specifier}: there are no wheels of it, and {why}{since.replace(' there', '')}"
     return f"{pin.name}{pin.specifier}: no wheel for Python {python} or newer, which torch {torch} needs{since}"
+
+
+def _of_sources(package: str) -> dict[str, str]:
+    """Of a package of sources alone: why pip cannot install it, and its first release of which that is so."""
+    none = {"why": "", "from": ""}
+    return none | cast("dict[str, str]", _table()["sources_alone"].get(normalised(package), none))
 
 
 def older_pins(requirements: Iterable[Requirement], pythons: Sequence[str], *, only: bool = False) -> list[Requirement]:
@@ -133,7 +139,8 @@ def older_pins(requirements: Iterable[Requirement], pythons: Sequence[str], *, o
         return []
     every, newer = list(requirements), "" if only else f"after {pythons[0]}"
     older = older_than(every, lambda name: first_wheel(name, newer) or first_wheel(name, pythons[0]))
-    return older + [each for each in every if (normalised(each.name), each.specifier) in _OF_PYTHON_36]
+    built = older_than(older, lambda name: _of_sources(name)["from"])
+    return [each for each in older if each not in built] + [each for each in every if (normalised(each.name), each.specifier) in _OF_PYTHON_36]
 
 
 def older_than(requirements: Iterable[Requirement], first_of: Callable[[str], str]) -> list[Requirement]:

@@ -299,22 +299,25 @@ def _how(draft: _Draft) -> str:
 
 
 def _by_hand(draft: _Draft) -> str:
-    """What the group says, or the help that most of its findings have, or the page of the code."""
+    """What the group says, or the helps of its findings, each with its places where they differ; or the page's."""
     if draft.group.how:
         return draft.group.how
-    helps = [(finding.code == draft.group.kind, finding.help) for finding, _ in draft.findings if finding.help]
-    named = draft.group.kind in (_LEADING | PACKAGES) and any(own for own, _ in helps)  # then what goes with it
-    counts = Counter(text for own, text in helps if own or not named)
-    if counts:
-        help_, _ = min(counts.items(), key=lambda item: (-item[1], item[0]))
-        others: dict[str, Finding] = {}
-        for finding, _ in draft.findings:
-            if finding.help and finding.help != help_:
-                others.setdefault(finding.help, finding)
-        for text, first in [*others.items()][:_MOST_HELPS] if draft.group.kind != IMAGE or len(others) > 1 else ():
-            also = marked("{how}. {path}, line {line}: {help}")
-            help_ = Sentence(also, how=help_, path=first.path, line=first.span.line, help=text)
-        return help_
+    leads = draft.group.kind in _LEADING | PACKAGES  # then what goes with it comes behind
+    helped: dict[str, list[Finding]] = {}
+    for finding, _ in draft.findings:
+        helped.setdefault(finding.help, []).append(finding)
+    helped.pop("", None)
+    how = ""
+    for text, found in sorted(
+        helped.items(),
+        key=lambda item: (leads and all(each.code != draft.group.kind for each in item[1]), -len(item[1]), item[0]),
+    )[: _MOST_HELPS + 1]:
+        at, more = found[0], len({(each.path, each.span.line) for each in found}) - 1
+        said = marked("{path}, line {line}, and {more} more: {help}" if more else "{path}, line {line}: {help}")
+        placed = Sentence(said, path=at.path, line=at.span.line, more=more, help=text) if len(helped) > 1 else text
+        how = Sentence("{how}. {help}", how=how, help=placed) if how else placed
+    if how:
+        return how
     try:
         return load(draft.findings[0][0].code).sections.get("What to do", "").partition("\n\n")[0].replace("\n", " ")
     except DiagnosticError:

@@ -102,7 +102,7 @@ class _Entry:
     codes: list[str]
     pattern: str
     blocks: str
-    how: str
+    how: str = ""
     title: str = ""
     page: str = ""
     effort: Effort = Effort.LOW
