@@ -224,7 +224,7 @@ class ProjectFacts(Memoized):
         beside the file.
         """
         package, dot, last = module.rpartition(".")
-        if module in self.modules or (last in _WRITTEN_BY_BUILDS and self._has_parts(package)):
+        if module in self.modules or (last in _WRITTEN_BY_BUILDS and self.has_parts(package)):
             return True
         return bool(dot and self.once(ProjectFacts.below, module)) or self.has_beside(module, path, utf8)
 
@@ -242,13 +242,13 @@ class ProjectFacts(Memoized):
         if folder and f"{folder}.{root}" in self.modules and (folder not in self.modules or b"sys.path" in utf8):
             return True
         for top in self.once(ProjectFacts.below, root):
-            if f"{folder}.".startswith(top[: -len(root)]) and self._has_parts(top):
+            if f"{folder}.".startswith(top[: -len(root)]) and self.has_parts(top):
                 parts = top.split(".")
                 if not any(".".join(parts[:end]) in self.modules for end in range(1, len(parts))):
                     return True
         return False
 
-    def _has_parts(self, module: str) -> bool:
+    def has_parts(self, module: str) -> bool:
         return any(each.startswith(f"{module}.") for each in self.modules)
 
     def canonical(self, name: str) -> str:

@@ -112,6 +112,15 @@ def fails_to_load(module: str) -> bool:
     return row is not None and row["status"] in _BOUND and not row.get("loads")
 
 
+def runs_unchanged(module: str, package: str) -> bool:
+    """True for a module within a package that has a row of its own, by which it runs unchanged."""
+    while len(module) > len(package):
+        if (row := _by_import().get(module)) is not None:
+            return bool(row["status"] == "works")
+        module = module.rpartition(".")[0]
+    return False
+
+
 def _row_around(module: str) -> dict[str, Any] | None:
     """The row of a module, or of the nearest package above it; None for torch's own."""
     parts = module.split(".")
@@ -218,7 +227,8 @@ def advice_on_requirement(
         imported = row["import"][0].partition(".")[0] if row["import"] else ""
         package, details = row.get("goes_with") or imported, (("status", str(row["status"])),)
         help_text = "; ".join(filter(None, (what_to_do(row), set_for(normalised(name), versions))))
-        return PackageAdvice(BOUND, message.format(name=name), help_text, package, blocks, details)
+        level = Level.INFO if row.get("parts") and met is not None else Level.MANUAL  # its imports say which
+        return PackageAdvice(BOUND, message.format(name=name), help_text, package, blocks, details, level)
     first = row.get("first")
     if first is None or not _below(versions, _numbers(first)):
         return None

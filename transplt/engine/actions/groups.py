@@ -16,6 +16,7 @@ from transplt.engine.actions.kernels import LEADS, Engines, Kernels, Unit
 from transplt.engine.files.native_text import SOURCE_SUFFIXES
 from transplt.flow.entry_points import named_after
 from transplt.flow.entry_text import of_others
+from transplt.rules.packages import package_imported_as, what_to_do
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.support_tables import canonical
 from transplt.rules.tables import read_table
@@ -312,7 +313,7 @@ class Groups:
         package = _OF_PYTHON.get(root := name.partition(".")[0], root)
         title = Sentence(page.action, name=name, package=package) if page.action else by_hand
         blocks = self._asked_for(finding, page)
-        unnamed = page.code != EXTRA and self._named and name not in self._named
+        unnamed = page.code != EXTRA and self._named and name not in self._named and package_imported_as(name)
         how = ""
         if finding.code == _REQUIRED and (blocks == "tidy" or unnamed):
             said, advice = _UNASKED[self._portable]
@@ -404,6 +405,10 @@ def _third_party(finding: Finding, folder: str) -> Group:
     """The one thing to do about the code of somebody else in a folder."""
     title = Sentence("Use the Ascend version of the third-party code in {name}, or port it", name=folder)
     how = marked("look for a package or fork for Ascend that replaces it; otherwise port it as a separate project")
+    row = package_imported_as(posixpath.basename(folder))
+    if row is not None and row["status"] in ("native", "plugin", "ascend_fork") and (known := what_to_do(row)):
+        package = marked("{name} as a package: {help}. Its interface may differ from this copy; otherwise port the copy")
+        how = Sentence(package, name=row["name"], help=known)
     blocks = _blocks(finding, _page(finding.code))
     built = finding.path.endswith("setup.py") or finding.path.lower().endswith(SOURCE_SUFFIXES)
     if (built or finding.late == "unnamed") and blocks in ("import", "first step"):

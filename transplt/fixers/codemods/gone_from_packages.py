@@ -73,7 +73,8 @@ def _rows(version: str) -> dict[str, dict[str, Any]]:
 def _row(work: Work, name: str) -> dict[str, Any] | None:
     """What is said of a full name, where the releases that the project asks for have it no more."""
     row = _rows(work.settings.torch_version).get(name)
-    if row is None or (row.get("each") and work.project.path_of(name.partition(".")[0])):
+    root, project = name.partition(".")[0], work.project
+    if row is None or (row.get("each") and (project.path_of(root) or project.has_parts(root))):
         return None  # the tree may be that package itself, of its own time
     package, first, *known = row.get("until", ("", "0"))
     python = next(iter(release_of(work.settings.torch_version).pythons), "")

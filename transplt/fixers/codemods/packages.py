@@ -21,7 +21,7 @@ from transplt.edits.work import Work
 from transplt.flow.gates.code_facts import KERNEL_DECORATORS
 from transplt.flow.gates.optional_imports import can_fail
 from transplt.program.program import enclosing_function
-from transplt.rules.packages import is_bound, package_imported_as
+from transplt.rules.packages import is_bound, package_imported_as, runs_unchanged
 from transplt.rules.rule import Rule
 from transplt.syntax.annotations import is_annotation, is_asked_for
 from transplt.syntax.conditions import leaves
@@ -65,7 +65,7 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
     for node, rule, api in sorted(work.packages, key=lambda item: (item[0].lineno, item[0].col_offset)):
         if _is_own(work, node, api):
             yield work.keep(node, "own-module")
-        else:
+        elif not runs_unchanged(api, rule.old):
             groups.setdefault(rule.old, []).append((node, rule, api))
     for members in groups.values():
         needed = [
