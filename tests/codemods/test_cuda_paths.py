@@ -55,6 +55,13 @@ def test_a_branch_that_calls_a_compiled_extension(test: str) -> None:
     assert "NPU270" in {f.code for f in result.findings if f.open}
 
 
+@pytest.mark.parametrize("module", ["pack", "pack.__init__"])
+def test_a_package_that_is_there_is_no_compiled_module(module: str) -> None:
+    files = {"pack/__init__.py": "FOUND = 1\n", "pack/model.py": f"from {module} import FOUND\n\ndef f(x): return x\n"}
+    source = "import torch\nfrom pack.model import f\nif torch.cuda.is_available():\n    f(1)\n"
+    assert b"if torch.npu.is_available():" in migrate(source, files=files).data
+
+
 @pattern("T2")
 def test_an_early_exit_before_the_kernel() -> None:
     result = migrate(

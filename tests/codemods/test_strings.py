@@ -72,6 +72,7 @@ def stays(line: str, *open_codes: str) -> None:
             "init(backend='x', device_type='cuda')", "init(backend='x', device_type='npu')", marks=pattern("P32")
         ),
         pytest.param("y = getattr(cfg, 'device', 'cuda')", "y = getattr(cfg, 'device', 'npu')"),
+        pytest.param("y = getattr(x.device, 'type', None) == 'cuda'", "y = getattr(x.device, 'type', None) == 'npu'"),
         pytest.param("y = cfg.get('device', 'cuda')", "y = cfg.get('device', 'npu')"),
         pytest.param("cfg['device'] = 'cuda'", "cfg['device'] = 'npu'"),
         pytest.param("x.to(d := 'cuda')", "x.to(d := 'npu')"),

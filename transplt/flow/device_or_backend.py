@@ -96,6 +96,8 @@ def _gives(slots: Slots, call: ast.Call, wanted: str) -> bool:
             return owner is not None and holds_by_form(slots, owner, wanted)
         case "getattr" if len(call.args) > 1:
             key = call.args[1]
+            if string_of(key) == "type":
+                return wanted == DEVICE and bool(WORDS[wanted].search(last_name(call.args[0])))
             return isinstance(key, ast.Constant) and bool(WORDS[wanted].search(str(key.value)))
     return False
 

@@ -125,11 +125,12 @@ def _unsupported(file: ScannedFile, use: Use, weighed: Weighed) -> Note:
     if use.api in BUILDERS and names_cpp_alone(file.source.utf8):
         message += "; here it compiles C++ for the host"
         return Note(extent, UNSUPPORTED, Level.INFO, message, use.api)
-    ways = [] if weighed.lacks else ["only the documentation says so"]
+    ways = [] if weighed.lacks else ["only the documentation says so: try it first"]
     later = [v for v in tables.supported_in(use.api) if TORCH_VERSIONS.index(v) > TORCH_VERSIONS.index(version)]
     if later and later[-1] == tables.published()[-1]:
         ways.append(f"documented as supported from torch {later[0]} on")
-    ways.append("use supported operators, or compute this on the CPU")
+    instead = "use supported operators, or compute this on the CPU" if tables.is_operator(use.api) else "do without it"
+    ways.append(instead if weighed.lacks else f"if it fails, {instead}")
     effort = Effort.LOW if tables.is_low_effort(use.api) else Effort.MEDIUM
     return Note(extent, UNSUPPORTED, Level.MANUAL, message, use.api, "; ".join(ways), effort)
 

@@ -124,7 +124,7 @@ def _nothing(work: Work, tree: ast.Module, training: Training) -> Finds:
     why = (
         "transplt could not follow the main file to a backward pass"
         if not training.backwards
-        else "the main file calls no training code"
+        else "transplt could not follow the main file's calls to its training code"
     )
     do = "pass the script that trains to -m; where it is this one, create the process group and wrap the model by hand"
     yield _left_whole(work, tree, why, do)

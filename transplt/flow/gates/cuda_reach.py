@@ -270,7 +270,7 @@ class Reach:
     def _is_missing(self, name: str) -> bool:
         """True for a module of the project's own (`name`) that is none of its files."""
         graph = self.graph
-        module = graph.canonical(name)
+        module = graph.canonical(name).removesuffix(".__init__")
         if not self.known or module in graph.modules or module in graph.defined:
             return False
         first, _, last = module.rpartition(".")  # align.align.core, which setup.py makes of align/core.pyx
