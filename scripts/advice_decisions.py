@@ -25,7 +25,8 @@ ADVICE: dict[str, Entry] = {
     "dynamic_shape": {
         "code": "NPU712",
         "from": "constraint:dynamic_shape",
-        "message": "the shape of this result depends on the data: every new shape may be recompiled",
+        "message": "the shape of this result depends on the data: with jit_compile=True operators are compiled for "
+        "each new shape",
         "help": "keep jit_compile=False (the default on A2/A3) or use a form of fixed shape such as torch.where; "
         "`transplt run --shapes` shows which operators really see changing shapes",
     },
