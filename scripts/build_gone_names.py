@@ -55,7 +55,13 @@ _NEWEST_TORCH = TORCH_VERSIONS[-1]
 _OLDEST = {"timm": "0.4.5"}
 #: What takes the place of a name, where it has another one.
 _HELP = {
-    "timm.data.transforms._pil_interp": "import str_to_pil_interp from timm.data.transforms",
+    "timm.data.transforms._pil_interp": "import str_to_pil_interp from timm.data.transforms, and call that",
+    "timm.models.apply_test_time_pool": "import apply_test_time_pool from timm.layers, with timm 0.9 or newer",
+    "timm.models.convert_splitbn_model": "import convert_splitbn_model from timm.layers, with timm 0.9 or newer",
+    "timm.models.efficientnet_blocks": "import from timm.models._efficientnet_blocks, with timm 0.9 or newer",
+    "timm.optim.Nadam": "write torch.optim.NAdam",
+    "timm.optim.nadam.Nadam": "write torch.optim.NAdam",
+    "timm.optim.radam.RAdam": "write torch.optim.RAdam",
     "numpy.trapz": "write np.trapezoid, which NumPy has since 2.0, or scipy.integrate.trapezoid",
     "pytorch_lightning.utilities.distributed": "import rank_zero_only from pytorch_lightning.utilities",
     "pytorch_lightning.utilities.seed.seed_everything": "import seed_everything from pytorch_lightning",

@@ -33,7 +33,7 @@ WRAPPERS = frozenset({
 _IDLE = frozenset({*_NORMS, "patch_replication_callback"})
 _OVER_RANKS = frozenset({"all_reduce", "all_gather", "all_gather_into_tensor"})
 
-_CONVERT = "one process per card: torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) over plain layers"
+_CONVERT = "start one process per card; torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) replaces plain batch norms"
 
 
 @fixer.on(ast.ClassDef)

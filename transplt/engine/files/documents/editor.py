@@ -176,7 +176,7 @@ def _logical(document: Document, lines: Sequence[Extent]) -> Iterator[list[Exten
 def _told(found: Edit | Note) -> tuple[str, str]:
     """What a finding of a command is about, and what it says to do."""
     whole = found.api == TORCH_NPU  # the command is about torch, and its help says what installs it
-    said = f"{found.message}; {found.help}" if whole else found.message
+    said = f"{found.message}; {found.help}" if whole else f"{found.api}: {found.help}" if found.help else found.message
     write = f"{found.api or 'here'}: write {found.new}" if isinstance(found, Edit) else said
     return "torch" if whole else found.api or found.message, write
 
