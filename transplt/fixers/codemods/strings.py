@@ -301,7 +301,7 @@ def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Reach
         yield work.note(
             node,
             code,
-            f"the string {value!r} may be a {what}, but no use as one was found",
+            f"the string {value!r} may be a {what}; transplt found no use of it as one",
             details=(("in question", what),),
             help=f"if it names a {what}, write {'npu' if what == 'device' else 'hccl'}; otherwise do not change it",
         )

@@ -177,8 +177,9 @@ def _told(found: Edit | Note) -> tuple[str, str]:
     """What a finding of a command is about, and what it says to do."""
     whole = found.api == TORCH_NPU  # the command is about torch, and its help says what installs it
     said = f"{found.message}; {found.help}" if whole else f"{found.api}: {found.help}" if found.help else found.message
-    write = f"{found.api or 'here'}: write {found.new}" if isinstance(found, Edit) else said
-    return "torch" if whole else found.api or found.message, write
+    if isinstance(found, Edit):
+        said = f"{found.api or 'here'}: write {found.new}" if found.new else f"{found.api or 'here'}: remove it"
+    return "torch" if whole else found.api or found.message, said
 
 
 def _reported(
