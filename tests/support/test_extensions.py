@@ -44,7 +44,7 @@ def test_the_graph_over_files() -> None:
     def free():
         return torch.ones(1)
     """
-    way = "the compiled extension fast_ops through "
+    way = "the compiled extension fast_ops, through "
     assert falls(source, LIBRARY) == [
         ("train.Net", way + "train.Net.__init__ -> lib.blur.Blur -> lib.blur.Blur.forward -> lib.blur.blur"),
         ("train.Net.__init__", way + "lib.blur.Blur -> lib.blur.Blur.forward -> lib.blur.blur"),
@@ -64,7 +64,7 @@ def test_a_branch_is_not_certain_and_goes_no_further(body: str) -> None:
     source = f"import torch\nfrom lib.blur import blur\ndef smooth(x, fast=True):\n{body}\n"
     "def use(x):\n    return smooth(x)\n"
     assert falls(source, LIBRARY) == [
-        ("train.smooth", "in one of its branches the compiled extension fast_ops through lib.blur.blur")
+        ("train.smooth", "in one of its branches the compiled extension fast_ops, through lib.blur.blur")
     ]
 
 
@@ -85,7 +85,7 @@ def test_names_that_a_package_passes_on(package: str, imported: str) -> None:
         "lib/other.py": "import torch\nclass Blur(torch.nn.Module): ...\n",
     }
     assert falls(f"import torch\n{imported}\ndef f(x):\n    return Layer()(x)\n", files) == [
-        ("train.f", "the compiled extension fast_ops through lib.blur.Blur -> lib.blur.Blur.forward -> lib.blur.blur")
+        ("train.f", "the compiled extension fast_ops, through lib.blur.Blur -> lib.blur.Blur.forward -> lib.blur.blur")
     ]
 
 
@@ -95,7 +95,7 @@ def test_a_module_whose_name_its_package_gives_to_a_function() -> None:
     module += "def blur(x):\n    if x.is_cuda:\n        return Op()(x)\n    return x\n"
     files = {"setup.py": SETUP, "op/__init__.py": "from .blur import blur\n"}
     found = {each.api: each.message for each in findings(module, path="op/blur.py", files=files)}
-    way = "needs in one of its branches the compiled extension fast_ops through op.blur.Op -> op.blur.Op.forward"
+    way = "needs in one of its branches the compiled extension fast_ops, through op.blur.Op -> op.blur.Op.forward"
     assert found["op.blur.blur"] == f"the function blur {way}"
 
 

@@ -25,6 +25,8 @@ _ON_CLASS_PAGE = ("torch.cuda.", "torch.backends.cuda.", "torch.backends.cudnn."
 _FACTS = ("code", "title", "level", "effort", "blocks", "by", "action", "not run")
 
 _CODE = re.compile(r"NPU[0-9]{3}")
+#: A link to a page: on a terminal its words say it.
+_LINK = re.compile(r"\[([^]]+)\]\([\w./-]+\.md(?:#[\w-]*)?\)")
 
 
 class DiagnosticError(ValueError):
@@ -58,7 +60,7 @@ class Diagnostic:
         facts = level + (f"; effort: {EFFORT_TEXT[self.effort]}" if self.effort else "")
         parts = [f"# {self.code}: {self.title} ({facts})"]
         parts += [f"## {name}\n\n{self.sections[name]}" for name in SECTIONS if name in self.sections]
-        return "\n\n".join(parts) + "\n"
+        return _LINK.sub(r"\1", "\n\n".join(parts)) + "\n"
 
     def examples(self) -> list[str]:
         """The Python blocks of the section Example."""

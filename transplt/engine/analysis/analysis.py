@@ -101,7 +101,7 @@ def _falling(file: ScannedFile, support: SupportProject) -> list[Note]:
         if why is None:
             continue
         start = file.extent(node)[0]
-        way = f" through {' -> '.join(why.way)}" if why.way else ""
+        way = f", through {' -> '.join(why.way)}" if why.way else ""
         verb = "needs" if why.certain else "needs in one of its branches"
         kind = "class" if node in file.scan.scopes and file.scan.scopes[node].kind == "class" else "function"
         # What takes the place of the operator that one of the names tells, the nearest first.
