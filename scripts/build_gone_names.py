@@ -62,6 +62,8 @@ _HELP = {
     "timm.optim.Nadam": "write torch.optim.NAdam",
     "timm.optim.nadam.Nadam": "write torch.optim.NAdam",
     "timm.optim.radam.RAdam": "write torch.optim.RAdam",
+    "torchvision.models.model_urls": "write ResNet50_Weights.IMAGENET1K_V1.url, with the class of each model",
+    "torchvision.models.resnet.model_urls": "write ResNet50_Weights.IMAGENET1K_V1.url, with the class of each model",
     "numpy.trapz": "write np.trapezoid, which NumPy has since 2.0, or scipy.integrate.trapezoid",
     "pytorch_lightning.utilities.distributed": "import rank_zero_only from pytorch_lightning.utilities",
     "pytorch_lightning.utilities.seed.seed_everything": "import seed_everything from pytorch_lightning",

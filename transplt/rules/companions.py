@@ -111,7 +111,10 @@ def _spelled_out(releases: tuple[str, ...]) -> tuple[str, ...]:
 
 
 #: What is to be done about such a pin.
-NEWER = marked("require a newer release, then test the project; where nothing needs the package, remove the line")
+NEWER = marked(
+    "require a newer release, whose interface may differ, and test the project; where nothing needs the package, remove "
+    "the line"
+)
 
 
 def no_wheel(pin: Requirement, torch: str, python: str) -> str:
@@ -140,7 +143,8 @@ def older_pins(requirements: Iterable[Requirement], pythons: Sequence[str], *, o
     every, newer = list(requirements), "" if only else f"after {pythons[0]}"
     older = older_than(every, lambda name: first_wheel(name, newer) or first_wheel(name, pythons[0]))
     built = older_than(older, lambda name: _of_sources(name)["from"])
-    return [each for each in older if each not in built] + [each for each in every if (normalised(each.name), each.specifier) in _OF_PYTHON_36]
+    old = [each for each in every if (normalised(each.name), each.specifier) in _OF_PYTHON_36]
+    return [each for each in older if each not in built] + old
 
 
 def older_than(requirements: Iterable[Requirement], first_of: Callable[[str], str]) -> list[Requirement]:

@@ -65,8 +65,8 @@ def of_a_library(settings: Settings) -> str:
 
 
 def wheels_for(torch_npu: str, pythons: tuple[str, ...]) -> str:
-    """The Pythons that a torch_npu has wheels for, in words."""
-    return f"torch_npu {torch_npu} has wheels for Python {pythons[0]} to {pythons[-1]}"
+    """What to do about a Python that a torch_npu has no wheels for."""
+    return f"take one of Python {pythons[0]} to {pythons[-1]}, for which torch_npu {torch_npu} has wheels"
 
 
 def fits(versions: str, pythons: tuple[str, ...]) -> bool:

@@ -59,8 +59,8 @@ _UNASKED = {
            marked("the line stays for CUDA; if a library or a setting asks for it on an NPU: {help}")),
 }  # fmt: skip
 _KERNEL_HOW = marked(
-    "first look for an operator of torch, torch_npu, torchvision or mx_driving (operators for driving) that does the "
-    "same. If there is none, write one in Ascend C or triton-ascend, and build it with "
+    "first look for an operator of torch, torch_npu, torchvision or mx_driving (operators for driving, torch 2.6 to 2.8) "
+    "that does the same. If there is none, write one in Ascend C or triton-ascend, and build it with "
     "torch_npu.utils.cpp_extension.NpuExtension. Then change the import"
 )
 _CPU_PATH = marked(

@@ -22,7 +22,7 @@ fixer = Fixer(
 )
 
 _MESSAGE = "torch.load refuses the saved state of this optimizer since torch 2.6: its learning rate is a NumPy number"
-_HELP = "convert it with float(...), or load the file with weights_only=False"
+_HELP = "set the learning rate to float(...), or load the file with weights_only=False"
 
 
 @fixer.on(ast.Module)
