@@ -55,6 +55,10 @@ def messages() -> Iterator[tuple[str | tuple[str, ...], str]]:
     for row in (*table["families"], *table["entries"]):
         for text in filter(None, (row.get("title"), row.get("how"))):
             yield text, "rules/support/substitutions.json"
+    files = read_table("support/files.json")
+    for text in (*(row["otherwise"] for row in files["kinds"].values()), *(row["hint"] for row in files["hints"])):
+        if "{" not in text:  # what names a release is said as it is
+            yield text, "rules/support/files.json"
     yield from helps()
 
 

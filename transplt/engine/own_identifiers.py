@@ -268,11 +268,6 @@ def _imported_names(work: Work) -> list[Range]:
     return kept
 
 
-def is_for_npu(package: str) -> bool:
-    """True for a package of the NPU's own world, by its name: torch_npu, vllm_ascend."""
-    return "npu" in package.split("_") or "ascend" in package.split("_")
-
-
 def _gives(work: Work, module: str, relative: bool) -> Cause:
     if _OTHER_WORD.search(module):
         return ignored("other-word")
@@ -287,7 +282,8 @@ def _of_package(work: Work, module: str) -> Cause:
         return OWN
     if ("." in module or not known) and work.project.once(ProjectFacts.below, module):
         return ignored("own-module")
-    return ignored("library-name" if known else "npu-package" if is_for_npu(root) else "package-name", root)
+    of_npus = not {"npu", "ascend"}.isdisjoint(root.split("_"))  # torch_npu, vllm_ascend
+    return ignored("library-name" if known else "npu-package" if of_npus else "package-name", root)
 
 
 def _name_of_binding(source: Source, binding: Binding, word: str) -> int | None:

@@ -95,10 +95,8 @@ def _gives(slots: Slots, call: ast.Call, wanted: str) -> bool:
         case "lower" | "strip" | "split" | "partition" | "upper" | "rsplit" | "casefold":
             return owner is not None and holds_by_form(slots, owner, wanted)
         case "getattr" if len(call.args) > 1:
-            key = call.args[1]
-            if string_of(key) == "type":
-                return wanted == DEVICE and bool(WORDS[wanted].search(last_name(call.args[0])))
-            return isinstance(key, ast.Constant) and bool(WORDS[wanted].search(str(key.value)))
+            named = string_of(call.args[1]) or ""
+            return bool(WORDS[wanted].search(last_name(call.args[0]) if named == "type" else named))
     return False
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, partial
-from typing import cast
 
 from transplt.base.language import marked
 from transplt.base.settings import TORCH_VERSIONS
@@ -111,10 +110,7 @@ def _spelled_out(releases: tuple[str, ...]) -> tuple[str, ...]:
 
 
 #: What is to be done about such a pin.
-NEWER = marked(
-    "require a newer release, whose interface may differ, and test the project; where nothing needs the package, remove "
-    "the line"
-)
+NEWER = marked("require a newer release, whose interface may differ, and test the project; remove what nothing needs")
 
 
 def no_wheel(pin: Requirement, torch: str, python: str) -> str:
@@ -123,15 +119,9 @@ def no_wheel(pin: Requirement, torch: str, python: str) -> str:
         return f"{pin.name}{pin.specifier}: of the Pythons that torch {torch} needs, only {python} has a wheel"
     first = first_wheel(normalised(pin.name), python)
     since = f"; {first} is the first known to install there" if first else ""
-    if why := _of_sources(pin.name)["why"]:
-        return f"{pin.name}{pin.specifier}: there are no wheels of it, and {why}{since.replace(' there', '')}"
+    if alone := _table()["sources_alone"].get(normalised(pin.name)):
+        return f"{pin.name}{pin.specifier}: there are no wheels of it, and {alone['why']}{since.replace(' there', '')}"
     return f"{pin.name}{pin.specifier}: no wheel for Python {python} or newer, which torch {torch} needs{since}"
-
-
-def _of_sources(package: str) -> dict[str, str]:
-    """Of a package of sources alone: why pip cannot install it, and its first release of which that is so."""
-    none = {"why": "", "from": ""}
-    return none | cast("dict[str, str]", _table()["sources_alone"].get(normalised(package), none))
 
 
 def older_pins(requirements: Iterable[Requirement], pythons: Sequence[str], *, only: bool = False) -> list[Requirement]:
@@ -142,9 +132,9 @@ def older_pins(requirements: Iterable[Requirement], pythons: Sequence[str], *, o
         return []
     every, newer = list(requirements), "" if only else f"after {pythons[0]}"
     older = older_than(every, lambda name: first_wheel(name, newer) or first_wheel(name, pythons[0]))
-    built = older_than(older, lambda name: _of_sources(name)["from"])
-    old = [each for each in every if (normalised(each.name), each.specifier) in _OF_PYTHON_36]
-    return [each for each in older if each not in built] + old
+    built = older_than(older, lambda name: str(_table()["sources_alone"].get(name, {}).get("from", "")))
+    old = (each for each in every if (normalised(each.name), each.specifier) in _OF_PYTHON_36)
+    return [*(each for each in older if each not in built), *old]
 
 
 def older_than(requirements: Iterable[Requirement], first_of: Callable[[str], str]) -> list[Requirement]:

@@ -175,8 +175,7 @@ def errors_by_code() -> dict[str, KnownError]:
 @cache
 def families() -> dict[str, str]:
     """The first two characters of CANN's codes, and the part of CANN that says them."""
-    found: dict[str, str] = read_table("errors/cann.json")["families"]
-    return found
+    return dict(read_table("errors/cann.json")["families"])
 
 
 def is_error_code(text: str) -> bool:

@@ -60,7 +60,7 @@ def replacement(row: dict[str, Any]) -> str:
 
 def instead_of(row: dict[str, Any]) -> str:
     """What takes the place of an operator, with its name; empty where nothing does."""
-    return f"in place of {row['name']}: {' or '.join(row['npu'])}" if row["npu"] else ""
+    return f"instead of {row['name']}: {' or '.join(row['npu'])}" if row["npu"] else ""
 
 
 @cache

@@ -114,11 +114,8 @@ def fails_to_load(module: str) -> bool:
 
 def runs_unchanged(module: str, package: str) -> bool:
     """True for a module within a package that has a row of its own, by which it runs unchanged."""
-    while len(module) > len(package):
-        if (row := _by_import().get(module)) is not None:
-            return bool(row["status"] == "works")
-        module = module.rpartition(".")[0]
-    return False
+    row = _row_around(module) or {"status": ""}
+    return row["status"] == "works" and any(each.startswith(f"{package}.") for each in row["import"])
 
 
 def _row_around(module: str) -> dict[str, Any] | None:
@@ -171,12 +168,11 @@ def _by_distribution() -> dict[str, dict[str, Any]]:
 
 def what_to_do(row: dict[str, Any]) -> str:
     """What Ascend offers for a package and what to know, in one line."""
-    instead = row.get("replacement")
     note: str = row.get("note", "").strip(" ;.")
-    if not instead:
+    if not row.get("replacement"):
         return note
-    name, instead = row["name"], instead.strip(" ;.")
-    return f"instead: {instead}. {name}: {note}" if note else f"instead: {instead}"
+    instead = f"instead: {row['replacement'].strip(' ;.')}"
+    return f"{instead}. {row['name']}: {note}" if note else instead
 
 
 @cache

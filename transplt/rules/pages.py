@@ -25,8 +25,7 @@ _ON_CLASS_PAGE = ("torch.cuda.", "torch.backends.cuda.", "torch.backends.cudnn."
 _FACTS = ("code", "title", "level", "effort", "blocks", "by", "action", "not run")
 
 _CODE = re.compile(r"NPU[0-9]{3}")
-#: A link to a page: on a terminal its words say it.
-_LINK = re.compile(r"\[([^]]+)\]\([\w./-]+\.md(?:#[\w-]*)?\)")
+_LINK = re.compile(r"\[([^]]+)\]\([\w./-]+\.md(?:#[\w-]*)?\)")  # to a page: on a terminal its words say it
 
 
 class DiagnosticError(ValueError):

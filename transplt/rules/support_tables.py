@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import accumulate
 from typing import Any
 
 from transplt.base.settings import TORCH_VERSIONS
@@ -121,14 +122,8 @@ def _kernels(version: str) -> frozenset[str]:
 @cache
 def _is_in_list(key: str, api: str) -> bool:
     found = frozenset(_api_table()[key])
-    if api in found:
-        return True
-    owner = api
-    while owner:
-        owner = owner.rpartition(".")[0]
-        if f"{owner}." in found:
-            return True
-    return False
+    owners = accumulate(api.split(".")[:-1], "{}.{}".format)
+    return api in found or any(f"{owner}." in found for owner in owners)
 
 
 def runs_on_host(api: str) -> bool:
@@ -148,14 +143,12 @@ def is_low_effort(api: str) -> bool:
 
 def called_by(api: str) -> str:
     """The API that one calls and does nothing else, with the same arguments; itself for any other."""
-    found: str = _api_table()["calls"].get(api, api)
-    return found
+    return str(_api_table()["calls"].get(api, api))
 
 
 def sure_limits(api: str) -> list[dict[str, Any]]:
     """Arguments of an API that are certain to meet a limit."""
-    found: list[dict[str, Any]] = _api_table()["sure_limits"].get(api, [])
-    return found
+    return list(_api_table()["sure_limits"].get(api, []))
 
 
 @cache

@@ -302,19 +302,16 @@ def _by_hand(draft: _Draft) -> str:
     """What the group says, or the helps of its findings, each with its places where they differ; or the page's."""
     if draft.group.how:
         return draft.group.how
-    leads = draft.group.kind in _LEADING | PACKAGES  # then what goes with it comes behind
+    kind, how = draft.group.kind if draft.group.kind in _LEADING | PACKAGES else "", ""
     helped: dict[str, list[Finding]] = {}
-    for finding, _ in draft.findings:
+    for finding in (each for each, _ in draft.findings if each.help):
         helped.setdefault(finding.help, []).append(finding)
-    helped.pop("", None)
-    how = ""
-    for text, found in sorted(
-        helped.items(),
-        key=lambda item: (leads and all(each.code != draft.group.kind for each in item[1]), -len(item[1]), item[0]),
-    )[: _MOST_HELPS + 1]:
-        at, more = found[0], len({(each.path, each.span.line) for each in found}) - 1
-        said = marked("{path}, line {line}, and {more} more: {help}" if more else "{path}, line {line}: {help}")
-        placed = Sentence(said, path=at.path, line=at.span.line, more=more, help=text) if len(helped) > 1 else text
+    # what goes with the findings of a leading code comes behind them
+    ranked = sorted(helped.items(), key=lambda item: (kind not in ("", item[1][0].code), -len(item[1]), item[0]))
+    for text, found in ranked[: _MOST_HELPS + 1]:
+        several, one = marked("{path}, line {line}, and {more} more: {help}"), marked("{path}, line {line}: {help}")
+        where = {"path": found[0].path, "line": found[0].span.line, "more": len(found) - 1, "help": text}
+        placed = Sentence(several if len(found) > 1 else one, **where) if len(helped) > 1 else text
         how = Sentence("{how}. {help}", how=how, help=placed) if how else placed
     if how:
         return how

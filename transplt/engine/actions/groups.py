@@ -59,8 +59,8 @@ _UNASKED = {
            marked("the line stays for CUDA; if a library or a setting asks for it on an NPU: {help}")),
 }  # fmt: skip
 _KERNEL_HOW = marked(
-    "first look for an operator of torch, torch_npu, torchvision or mx_driving (operators for driving, torch 2.6 to 2.8) "
-    "that does the same. If there is none, write one in Ascend C or triton-ascend, and build it with "
+    "first look for an operator of torch, torch_npu, torchvision or mx_driving (for driving, torch 2.6 to 2.8) that "
+    "does the same. If there is none, write one in Ascend C or triton-ascend, and build it with "
     "torch_npu.utils.cpp_extension.NpuExtension. Then change the import"
 )
 _CPU_PATH = marked(
@@ -250,7 +250,7 @@ class Groups:
         if finding.code == LEADS and (needed := finding.detail("needs")) and _first_word(needed) in self._placed:
             page = _page(_OWN_DEVICE)
             return Group(Sentence(page.action), _OWN_DEVICE, "", _blocks(finding, page))
-        if lock_file(finding.path):
+        if re.search(read_table("support/substitutions.json")["locks"], finding.path):
             title = Sentence("Regenerate the lock file {name} for torch and torch_npu", name=finding.path)
             how = marked("change the requirements first, then lock again")
             return Group(title, "lock", finding.path, "import", how, Effort.LOW)
@@ -405,10 +405,10 @@ def _third_party(finding: Finding, folder: str) -> Group:
     """The one thing to do about the code of somebody else in a folder."""
     title = Sentence("Use the Ascend version of the third-party code in {name}, or port it", name=folder)
     how = marked("look for a package or fork for Ascend that replaces it; otherwise port it as a separate project")
-    row = package_imported_as(posixpath.basename(folder))
-    if row is not None and row["status"] in ("native", "plugin", "ascend_fork") and (known := what_to_do(row)):
-        package = marked("{name} as a package: {help}. Its interface may differ from this copy; otherwise port the copy")
-        how = Sentence(package, name=row["name"], help=known)
+    row = package_imported_as(posixpath.basename(folder)) or {"status": ""}
+    if row["status"] in ("native", "plugin", "ascend_fork"):
+        how = marked("{name} as a package, whose interface may differ: {help}. Otherwise port this copy")
+        how = Sentence(how, name=row["name"], help=what_to_do(row))
     blocks = _blocks(finding, _page(finding.code))
     built = finding.path.endswith("setup.py") or finding.path.lower().endswith(SOURCE_SUFFIXES)
     if (built or finding.late == "unnamed") and blocks in ("import", "first step"):
@@ -520,8 +520,3 @@ def portable_advice(code: str, api: str) -> str:
     """What a project of the portable style does about a code and an API, where an entry says it."""
     fitting = (each for each in _entries("portable") if code in each.codes and re.search(each.pattern, api))
     return next((each.how for each in fitting), "")
-
-
-def lock_file(path: str) -> bool:
-    """True for a file that a package manager writes."""
-    return re.search(read_table("support/substitutions.json")["locks"], path) is not None

@@ -19,8 +19,6 @@ from transplt.rules.packages import BOUND, PackageAdvice, advice_on_clone, advic
 #: Bytes of a file that is read for requirements.
 LARGEST = 2_000_000
 #: A list for the cards of somebody else: `requirements_xpu.txt`.
-#: What is said of a line that no hint is known of (files.json, otherwise).
-_OF_ANY_LINE = ("remove the line", "remove the entry", "remove the requirement")
 _OF_OTHERS = re.compile(r"(?<![a-z])(?:xpu|rocm|amd|hpu|gaudi|tpu|mps)(?![a-z])", re.I)
 _EXTRA = re.compile(r"(?:optional-dependencies|extras_require|extras)[.:]([^.]+)$")
 _MOST_SHOWN = 8
@@ -75,7 +73,7 @@ def _joined(finding: Finding, requirement: Finding | None) -> Finding:
     finding = replace(finding, option=finding.option or requirement.option)
     if not requirement.help or requirement.help in (finding.help or ""):
         return finding
-    said = "" if finding.help.startswith(_OF_ANY_LINE) else finding.help
+    said = finding.help if not finding.help.startswith("remove the ") else ""  # of any line: files.json, otherwise
     return replace(finding, help="; ".join(part for part in (said, requirement.help) if part))
 
 

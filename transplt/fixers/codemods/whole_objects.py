@@ -42,8 +42,8 @@ _MAKES_OBJECTS = re.compile(r"\w*convert_examples_to_features|get_(?:\w+_)?examp
 _NUMPY_HELP = ("save float(x), or torch.from_numpy(x) for an array; if you trust the file, load it with "
                "weights_only=False")
 _STATE_HELP = "load the file with weights_only=False: the state of NumPy's random numbers holds an array"
-_HELP = ("if you trust the file, load it with weights_only=False (torch>=1.13). Or save plain values in place of {name} (of "
-         "a module its state_dict()), and make the object of them again where the file is loaded")
+_HELP = ("if you trust the file, load it with weights_only=False (torch>=1.13). Or save plain values instead of {name} "
+         "(of a module its state_dict()), and make the object of them again where the file is loaded")
 
 
 @fixer.on(ast.Module)

@@ -121,13 +121,9 @@ def _refused(work: Work, own: File, program: Program, refusals: list[Refusal]) -
 def _nothing(work: Work, tree: ast.Module, training: Training) -> Finds:
     if not tree.body:
         return
-    why = (
-        "transplt could not follow the main file to a backward pass"
-        if not training.backwards
-        else "transplt could not follow the main file's calls to its training code"
-    )
+    lost = "its training code" if training.backwards else "a backward pass"
     do = "pass the script that trains to -m; where it is this one, create the process group and wrap the model by hand"
-    yield _left_whole(work, tree, why, do)
+    yield _left_whole(work, tree, f"transplt could not follow the main file to {lost}", do)
 
 
 def _left_whole(work: Work, tree: ast.Module, why: str, do: str = "make the script distributed by hand") -> Note:
