@@ -738,6 +738,19 @@ def test_requirements_are_no_places(tmp_path: Path) -> None:
     assert (summary.effort.done, summary.effort.counted) == (1, 1)
 
 
+def test_a_package_without_an_import_of_its_own_is_not_called_unused() -> None:
+    needed = at("requirements.txt", 1, "NPU290", "tensorflow-gpu", details=(("status", "replacement"),))
+    assert "Replace tensorflow-gpu: no NPU support" in titles(actions_of([needed, at("a.py", 1, "NPU201")]))
+
+
+def test_an_advice_of_several_places_says_which_is_whose() -> None:
+    lines = [(".github/a.yml", 58, "cupy-cuda12x", "use torch"), ("b.yml", 1, "cupy-cuda11x", "use numpy")]
+    found = [at(path, line, "NPU802", name, help=help_) for path, line, name, help_ in lines]
+    (action,) = actions_of([*found, at("c.yml", 3, "NPU802", "cupy-cuda11x", help="use numpy")])
+    assert action.title == "Replace cupy-cuda: no NPU support"
+    assert action.how == "b.yml, line 1, and 1 more: use numpy. .github/a.yml, line 58: use torch"
+
+
 def test_a_second_command_keeps_its_own_advice(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import torch\nx = torch.ones(2).cuda()\n")
     (tmp_path / "README.md").write_text(
@@ -1387,7 +1400,7 @@ def test_a_module_that_nobody_can_import_and_nobody_does(
 def test_parts_of_a_package_with_one_answer_are_one_action() -> None:
     nms, batched, other = (f"torchvision.ops.{name}" for name in ("nms", "batched_nms", "roi_align"))
     found = [at("boxes.py", 1, "NPU512", nms), at("boxes.py", 9, "NPU512", batched)]
-    assert titles(actions_of(found)) == ["Install the extra package that torchvision needs on NPU"]
+    assert titles(actions_of(found)) == ["Install the extra package for torchvision on NPU"]
     found.append(at("roi.py", 1, "NPU512", other, help="do something else"))
     assert len(actions_of(found)) == 3
     of_torch = [at("a.py", 1, "NPU510", "torch.ops.a.b"), at("a.py", 2, "NPU510", "torch.ops.c.d")]

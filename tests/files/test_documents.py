@@ -191,6 +191,18 @@ def test_the_help_says_what_docs_does(command: str, begins: str, ends: str) -> N
     assert "torch-npu" not in found.message  # which is not CUDA's
 
 
+@pytest.mark.parametrize(
+    ("command", "help_"),
+    [
+        ("CUDA_VISIBLE_DEVICES=GPU-8932f937 python a.py", "CUDA_VISIBLE_DEVICES: "),  # what its counterpart takes
+        ("conda install -c numba cudatoolkit=x.x  (8.0, depend on your environment)", "cudatoolkit: remove it"),
+    ],
+)
+def test_a_command_says_what_becomes_of_each_word(command: str, help_: str) -> None:
+    helps = [each.help for each in document(f"```sh\n{command}\n```\n").findings if each.code == "NPU865"]
+    assert len(helps) == 1 and help_ in helps[0] and "write ;" not in helps[0]
+
+
 def test_only_documents() -> None:
     for path in ("LICENSE", "notes.txt", "CHANGES"):
         assert said(document(f"```bash\n{RUN}\n```\n", path)) == []

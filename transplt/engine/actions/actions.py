@@ -123,11 +123,11 @@ def _fewer(drafts: list[_Draft]) -> list[_Draft]:
     What is a day's work of its own, what blocks more than the others and what stands aside stays for itself.
     """
     while len(drafts) > MOST:
-        by_kind: dict[tuple[str, str, bool, bool], list[_Draft]] = {}
+        by_kind: dict[tuple[str, str, bool, bool, str], list[_Draft]] = {}
         for draft in drafts:
             if (kind := _kind(draft)) is not None:
-                blocks = "" if kind == _LEFTOVER else draft.blocks
-                by_kind.setdefault((kind, blocks, draft.aside, draft.contained), []).append(draft)
+                what = ("", "") if kind == _LEFTOVER else (draft.blocks, draft.group.title.template)
+                by_kind.setdefault((kind, what[0], draft.aside, draft.contained, what[1]), []).append(draft)
         several = [(len(same), key) for key, same in by_kind.items() if len(same) > 1]
         if not several:
             break
@@ -172,7 +172,8 @@ def _joined(kind: str, drafts: Sequence[_Draft]) -> Group:
     names = [_subject(draft) for draft in sorted(drafts, key=lambda each: (-len(each.findings), each.group.name))]
     first = drafts[0].group
     title = Sentence(first.title.template, **{**first.title.values, "name": _listed(names)})
-    return Group(title, kind, _SEVERAL, how=first.how, effort=first.effort)
+    how = first.how if {draft.group.how for draft in drafts} == {first.how} else ""
+    return Group(title, kind, _SEVERAL, how=how, effort=first.effort)
 
 
 def _listed(names: Sequence[str]) -> Sentence:
