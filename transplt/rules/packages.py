@@ -240,7 +240,7 @@ def advice_on_requirement(
         f"the requirement {name} {shown} limits it to versions below {first}, the first version that works "
         "with torch_npu"
     )
-    help_text = f"require {name}>={first}" + (f"; {row['note']}" if row.get("note") else "")
+    help_text = f"require {name}>={first}" + (f"; {row['raising']}" if "raising" in row else "")
     loads = (version for version, names in row.get("floors", {}).items() if "*" in names)
     blocks = "import" if any(_below(versions, _numbers(version)) for version in loads) else ""
     return PackageAdvice(TOO_OLD, message, help_text, normalised(name), blocks, (("wanted", f"{name}>={first}"),))
