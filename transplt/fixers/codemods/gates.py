@@ -311,7 +311,7 @@ def _properties(work: Work, node: ast.expr, call: ast.Call) -> Finds:
                 "NPU241",
                 f"the properties of an NPU have no {above.attr}" + (" to rely on" if above.attr == "uuid" else ""),
                 api=f"{_PROPERTIES}().{above.attr}",
-                help=f"None or missing there; {_MISSING[above.attr]}",
+                help=f"an NPU has None there, or nothing; {_MISSING[above.attr]}",
                 effort=Effort.LOW,
             )
 
