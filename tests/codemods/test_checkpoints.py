@@ -122,6 +122,31 @@ def test_a_file_of_an_option_that_a_readme_gives_weights_of_others(command: str,
 
 
 @pytest.mark.parametrize(
+    ("readme", "lines", "level"),
+    [
+        ("The checkpoint can be downloaded from [drive](https://a.b/c).", "net.load_state_dict(state)", Level.MANUAL),
+        ("| net | [weights](https://a.b/net_80.pth) |", "net.load_state_dict(state)", Level.MANUAL),
+        ("| net | [weights](https://a.b/net_80.pth) |", "net.fill(state)", Level.INFO),
+        ("| net | [weights](https://a.b/net_80.pth) |", "net.load_state_dict(state)\noptimizer.load_state_dict(state)",
+         Level.INFO),
+        ("Download the ImageNet weights: https://a.b/resnet.pth", "net.load_state_dict(state)", Level.INFO),
+        ("Download the data from https://a.b/data.zip. Checkpoints are saved to out/.", "net.load_state_dict(state)",
+         Level.MANUAL),
+        ("Download the data from https://a.b/data.zip.\nCheckpoints are saved to out/.", "net.load_state_dict(state)",
+         Level.INFO),
+    ],
+)  # fmt: skip
+def test_a_file_of_a_project_whose_readme_offers_some(readme: str, lines: str, level: Level) -> None:
+    head = "import torch\nnet.cuda()\nstate = torch.load('last.pt')\ntorch.save(net.state_dict(), 'last.pt')\n"
+    source = f"{head}{lines}\n".encode()
+    settings = Settings()
+    facts = [index_source(source, "a.py", settings), other_facts(readme.encode(), "README.md", settings)]
+    project = ProjectFacts.join([each for each in facts if each is not None])
+    found = migrate_source(source, "a.py", settings, project).findings
+    assert [each.level for each in found if each.code == "NPU152"] == [level]
+
+
+@pytest.mark.parametrize(
     ("other", "level"),
     [
         ("torch.load(path, map_location='cpu')", Level.MANUAL),

@@ -381,3 +381,27 @@ def test_a_class_of_the_project_takes_what_that_of_the_package_takes(body: str, 
 def test_a_model_that_is_quantised_is_told_once() -> None:
     source = "from transformers import AutoModel\nm = AutoModel.from_pretrained(p, load_in_8bit=True)\n"
     assert [each.code for each in migrate_source(source, path="a.py").findings] == ["NPU142"]
+
+
+_OWN_DDP = "import torch\nfrom torch.nn.parallel import DistributedDataParallel\nclass DDP(DistributedDataParallel):\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("        if self.static_graph and self.num_iterations == 1:\n            pass", 1),
+        ("        self._sync_params()", 1),
+        ("        if version.parse(torch.__version__) < version.parse('1.11'):\n            pass\n"
+         "        else:\n            print(self.num_iterations)", 1),
+        ("        if version.parse(torch.__version__) < version.parse('1.11'):\n            self._sync_params()", 0),
+        ("        if hasattr(self, 'num_iterations'):\n            self.num_iterations", 0),
+        ("        self.num_iterations = 0\n        print(self.num_iterations)", 0),
+        ("        self.reducer.prepare_for_backward([])", 0),
+        ("        other.num_iterations", 0),
+    ],
+)  # fmt: skip
+def test_what_a_copied_forward_reads_of_its_base(body: str, count: int) -> None:
+    source = f"{_OWN_DDP}    def forward(self, other):\n{body}\n"
+    found = check_noop(source, open_codes=["NPU293"] * count).findings
+    assert all("AttributeError" in each.message for each in found)
+    assert not check_noop(source.replace("DDP(DistributedDataParallel)", "DDP(Other)")).findings

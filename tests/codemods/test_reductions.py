@@ -71,6 +71,39 @@ def test_nothing_that_hccl_refuses_is_seen(body: str) -> None:
     assert "NPU314" not in codes(body)
 
 
+_HELPER = """
+def total(tensor, group=None):
+    with torch.no_grad():
+        summed = tensor
+        if group:
+            dist.all_reduce(summed)
+        dist.reduce(summed, dst=0)
+    return summed
+
+
+def through(value):
+    return total(value)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("matrix = np.zeros((n, n))\nmatrix = torch.from_numpy(matrix).cuda()\ntotal(matrix)", 1),
+        ("t = torch.zeros(3, dtype=torch.float64, device=device)\ntotal(tensor=t)", 1),
+        ("through(torch.as_tensor(np.ones(n, dtype=np.float64)).to(device))", 1),
+        ("total(torch.from_numpy(np.zeros(n, np.float32)).cuda())", 0),
+        ("total(torch.from_numpy(np.zeros(n)).float().cuda())", 0),
+        ("total(torch.from_numpy(np.zeros(n)))", 0),
+        ("total(n, torch.zeros(3, dtype=torch.float64, device=device))", 0),
+        ("total(torch.from_numpy(other).cuda())", 0),
+    ],
+)
+def test_through_functions_of_the_file(body: str, count: int) -> None:
+    source = f"{HEAD}import numpy as np\n{_HELPER}\n\ndef f(n, device, other):\n{textwrap.indent(body, '    ')}\n"
+    assert [each.code for each in migrate(source).findings].count("NPU314") == count
+
+
 @pattern("P69", "T18")
 def test_a_reduction_of_the_project() -> None:
     check_noop(

@@ -123,6 +123,15 @@ def numpy_told(body: str, *, files: dict[str, str] | None = None, more: str = ""
         ("log = []\nlog.append(np.mean(items))\ntorch.save({'log': log}, path)", "log of NumPy"),
         ("m = {}\nm['acc'] = np.mean(items)\ntorch.save({'acc': m['acc']}, path)", "m['acc'] of NumPy"),
         ("torch.save({'m': {'acc': np.float32(0.5)}}, path)", "{'acc': np.float32(0.5)} of NumPy"),
+        ("m = {}\nm['acc'] = np.mean(items)\ntorch.save({'m': m}, path)", "m of NumPy"),
+        ("t = np.diag(np.ones(3))\nr = t / np.maximum(1, t + 1)\ntorch.save({'r': r}, path)", "r of NumPy"),
+        ("b = 0.0\nb = max(b, np.mean(items))\ntorch.save({'b': b}, path)", "b of NumPy"),
+        ("b = 0\nfor i in items:\n    torch.save({'b': b}, path)\n    b = np.mean(i)", "b of NumPy"),
+        (
+            "rows = []\nfor i in items:\n    rows.append({'y': np.array(i)})\n"
+            "if given:\n    rows = [rows[j] for j in given]\ntorch.save(rows, path)",
+            "rows of NumPy",
+        ),
     ],
 )
 def test_numpy_in_a_checkpoint(body: str, holds: str) -> None:
@@ -158,6 +167,11 @@ def save(value, other, path):
         "torch.save({'x': given * np.mean(items)}, path)",
         "torch.save({'x': given}, path)\nacc = np.mean(items)",
         "np.save(path, np.mean(items))",
+        "b = 0\nfor i in items:\n    b = float(i)\n    torch.save({'b': b}, path)\n    b = np.mean(i)",
+        "torch.save({'b': 0}, path)\nb = np.mean(items)",
+        "b = 0\nfor i in items:\n    torch.save({'b': b}, path)\nb = np.mean(items)",
+        "rows = []\nrows.append(rows)\nrows.append(float(np.mean(items)))\ntorch.save(rows, path)",
+        "torch.save({'b': np.maximum(given, np.ones(3)), 'm': max(0, given)}, path)",
     ],
 )
 def test_numpy_that_is_not_in_it(body: str) -> None:
@@ -253,24 +267,6 @@ def test_a_file_that_nobody_loads(saved: str, loads: str, count: int) -> None:
     assert len([each for each in migrate(train, files=files).findings if each.code == "NPU154"]) == count
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ("def save(model, rank1):\n    torch.save({'m': model.state_dict(), 'rank1': rank1}, 'a.pth')", ["rank1"]),
-        ("def save(model, best_acc):\n    torch.save({'acc': best_acc}, 'a.pth')", ["best_acc"]),
-        ("def save(model, rank1):\n    rank1 = float(rank1)\n    torch.save({'rank1': rank1}, 'a.pth')", []),
-        ("def save(model, epoch):\n    torch.save({'epoch': epoch}, 'a.pth')", []),
-        ("def save(model, rank1):\n    torch.save({'rank1': float(rank1)}, 'a.pth')", []),
-        ("acc = 0.5\ntorch.save({'acc': acc}, 'a.pth')", []),
-    ],
-)
-def test_a_figure_that_may_come_from_numpy_is_a_remark(body: str, said: list[str]) -> None:
-    source = f"import numpy as np\nimport torch\nuse_cuda = True\n{body}\n"
-    result = migrate(source, files={"load.py": "import torch\ntorch.load('a.pth', map_location='cpu')\n"})
-    found = [each for each in result.findings if each.code == "NPU154"]
-    assert [each.message.rpartition(": ")[2] for each in found] == said and not any(each.open for each in found)
-
-
 _LOADS_ALL = 'import os\n\nos.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"\n'
 
 
@@ -334,6 +330,35 @@ def test_numpy_that_another_file_returns(body: str, holds: bool, call: str) -> N
 def test_a_script_without_functions_is_indexed() -> None:
     # A file that cannot be indexed tells the others nothing, and is placed nowhere.
     assert index_source(b"import numpy as np\n\nprint('no return', np.pi)\n", "eval.py", Settings()).numpy_results == ()
+
+
+@pytest.mark.parametrize(
+    ("returned", "index", "holds"),
+    [
+        ("loss, scores.mean(), scores", 1, True),
+        ("loss, scores.mean(), scores", 2, True),
+        ("loss, scores.mean(), scores", 0, False),
+        ("loss, float(scores.mean())", 1, False),
+        ("scores.tolist(), 1", 0, False),
+    ],
+)
+def test_numpy_that_another_file_returns_with_others(returned: str, index: int, holds: bool) -> None:
+    files = {
+        "core/function.py": "import numpy as np\nimport torch\n\n\ndef validate(model, loss):\n"
+        f"    scores = model().cuda().numpy()\n    return {returned}\n"
+    }
+    source = f"""
+        import torch
+        from core.function import validate
+        use_cuda = True
+        def train(model, path):
+            best = torch.load("a.pt", "cpu")["best"]
+            for _ in range(3):
+                torch.save({{"best": best}}, "a.pt")
+                parts = validate(model, 0.1)
+                best = parts[{index}]
+        """
+    assert [each.code for each in migrate(source, files=files).findings].count("NPU154") == holds
 
 
 _SAVES = f"{HEAD}\n\ndef save(model, path):\n    model.eval()\n    torch.save(model, path)\n\n\n"

@@ -43,6 +43,7 @@ from transplt.flow.slot_links import linked_slots, unlinked_slots
 from transplt.flow.slots import Slots
 from transplt.flow.vendored import copy_of
 from transplt.program.compiled_modules import given_up
+from transplt.program.numpy_values import numpy_items
 from transplt.rules.rule_set import compile_rules
 from transplt.rules.versions import loads_itself
 from transplt.syntax.configurations import is_configuration
@@ -122,6 +123,8 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
     elif b"triton" in data and b"jit" in data:
         facts = replace(facts, text=data)  # for the files that launch its kernels
     facts = _of_checkpoints(facts, data)
+    if b"numpy" in data and b"return" in data:
+        facts = replace(facts, numpy_results=(*facts.numpy_results, *numpy_items(file)))
     return replace(facts, analysis=support_facts(found, names)) if analysed else facts
 
 

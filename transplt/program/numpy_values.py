@@ -7,12 +7,14 @@ NumPy itself.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
+from transplt.flow.facts import ProjectFacts
 from transplt.flow.last_value import nearest_binding
 from transplt.program.followed_values import Traced
-from transplt.program.program import File
-from transplt.syntax.nodes import callee_of, last_name
-from transplt.syntax.scan import parent
+from transplt.program.program import File, Function, enclosing_function, program_of
+from transplt.syntax.nodes import call_of, callee_of, last_name, of_kind
+from transplt.syntax.scan import chain, parent
 
 #: Functions whose result is an array or a scalar of NumPy (NumPy's reference, "Routines"), whatever they are given.
 _MAKES = frozenset(
@@ -37,7 +39,15 @@ class NumpyValues(Traced):
             return any(self.holds(file, each) for each in node.values)
         if isinstance(node, (ast.List, ast.Tuple)):
             return any(self.holds(file, each) for each in node.elts)
-        return self.is_one(file, node) or self._collects(file, node)
+        if self.is_one(file, node):
+            return True
+        key = id(node), -1  # what is put into itself
+        if key in self._open:
+            return False
+        self._open.add(key)
+        found = any(self.holds(at, each) for at, each in self._collected(file, node))
+        self._open.discard(key)
+        return found
 
     def made(self, file: File, node: ast.expr) -> bool:
         """True for a call of NumPy, a method of an array, and what is computed of one with a number."""
@@ -50,45 +60,75 @@ class NumpyValues(Traced):
         module, _, last = full.rpartition(".")
         if module == "numpy":
             names_object = any(last_name(each.value) == "object" for each in node.keywords)
-            given = bool(node.args) and self.is_one(file, node.args[0])
-            return not names_object and (last in _MAKES or (given and last not in ("ndim", "shape", "size")))
+            given = [each for each in node.args[:2] if not _is_number(file, each)]
+            known = bool(given) and all(self.is_one(file, each) for each in given)
+            return not names_object and (last in _MAKES or (known and last not in ("ndim", "shape", "size")))
         func = node.func
+        if isinstance(func, ast.Name) and func.id in ("max", "min") and len(node.args) > 1:
+            return any(self.is_one(file, each) for each in node.args)
         if isinstance(func, ast.Attribute) and func.attr in _KEEPS and self.is_one(file, func.value):
             return True
         return isinstance(func, ast.Attribute) and func.attr == "numpy" and not node.args and not full
+
+    def _name(self, file: File, node: ast.Name) -> bool:
+        """So of what a turn of the loop before has given the name: `best = score` below the place that saves it."""
+        if super()._name(file, node):
+            return True
+        nearest = nearest_binding(file.scan, node)
+        around = {*chain(nearest)} if nearest is not None else set()
+        loops = {each for each in chain(node) if isinstance(each, (ast.For, ast.While))} - around
+        bindings = file.scan.scope_of(node).bindings.get(node.id, ()) if loops else ()
+        below = [parent(each.node) for each in bindings if getattr(each.node, "lineno", 0) > node.lineno]
+        again = [each.value for each in of_kind(ast.Assign, below) if not loops.isdisjoint(chain(each))]
+        return any(self.is_one(file, each) for each in again)
 
     def _returned(self, file: File, call: ast.Call, index: int | None) -> bool:
         """So of functions of the program; of others of the project, and methods of their objects, by their names."""
         project, func, names = self.program.project, call.func, [file.names.qualified(call.func)]
         found = super()._returned(file, call, index)
-        if found or index is not None or not project.numpy_results:
+        if found or not project.numpy_results:
             return found
         if names == [None] and isinstance(func, ast.Attribute):
             values = self._held(file, func.value)
             held = [each.file.names.qualified(callee_of(each.node)) for each in values]
             names = [f"{name}.{func.attr}" if name else None for name in held]
-        return bool(names) and all(name and project.canonical(name) in project.numpy_results for name in names)
+        item = "" if index is None else f"[{index}]"
+        results = project.numpy_results
+        return bool(names) and all(name and f"{project.canonical(name)}{item}" in results for name in names)
 
     def item(self, file: File, node: ast.Subscript) -> bool:
         """True for an element or a part of an array."""
         return self.is_one(file, node.value)
 
-    def _collects(self, file: File, node: ast.expr) -> bool:
-        """True for a list that the function of a name appends such values to."""
-        if not isinstance(node, ast.Name):
-            return False
-        nearest = nearest_binding(file.scan, node)
-        above = parent(nearest) if isinstance(nearest, ast.Name) else None
-        if not (isinstance(above, ast.Assign) and isinstance(above.value, ast.List)):
-            return False
-        scope = file.scan.scope_of(node)
+    def _collected(self, file: File, node: ast.expr) -> Iterator[tuple[File, ast.expr]]:
+        """What a list of a function or an object is given by `append`, and a dict under its keys."""
+        if not isinstance(node, (ast.Name, ast.Attribute)):
+            return
+        slot, scope = self.program.slot(file, node), file.scan.scope_of(node)
+        if slot is None:
+            return
+        yield from ((each.file, each.node) for _, each in self.program.entries.get(slot, ()))
+        if not any(isinstance(each.node, ast.List) for each in self.program.values.get(slot, ())):
+            return
         for each in file.scan.attributes.get("append", ()):
-            held, call = each.value, parent(each)
-            if not (isinstance(held, ast.Name) and held.id == node.id and file.scan.scope_of(held) is scope):
-                continue
-            if isinstance(call, ast.Call) and call.args and self.holds(file, call.args[0]):
-                return True
-        return False
+            call = call_of(each)
+            same = isinstance(node, ast.Attribute) or file.scan.scope_of(each) is scope
+            if same and call is not None and call.args and ast.dump(each.value) == ast.dump(node):
+                yield file, call.args[0]
+
+
+def numpy_items(file: File) -> Iterator[str]:
+    """`function[1]` for each function of the file that returns several things of which this one is NumPy's own."""
+    returned: dict[Function, list[ast.expr | None]] = {}
+    for each in file.scan.returns:
+        if (function := enclosing_function(each)) is not None and file.scan.scope_of(function) is file.scan.root:
+            returned.setdefault(function, []).append(each.value)
+    several = {at: found for at, every in returned.items() if len(found := [*of_kind(ast.Tuple, every)]) == len(every)}
+    values = NumpyValues(program_of([file], ProjectFacts())) if several else None
+    for function, every in several.items():
+        for index, parts in enumerate(zip(*(each.elts for each in every), strict=False)):
+            if values is not None and all(values.is_one(file, each) for each in parts):
+                yield f"{function.name}[{index}]"
 
 
 def _is_number(file: File, node: ast.expr) -> bool:

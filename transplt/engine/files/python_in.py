@@ -20,6 +20,7 @@ from transplt.flow.cuda_builds import is_without_cuda
 from transplt.flow.entry_text import scripts_started
 from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.import_text import Placing
+from transplt.flow.program_switches import offers
 from transplt.rules.kernel_functions import variants_held
 from transplt.rules.versions import loads_itself
 from transplt.syntax.files import Files
@@ -67,7 +68,9 @@ def other_facts(data: bytes, path: str, settings: Settings, files: Files | None 
         before = not (loads_itself(settings.torch_version) or path.lower().endswith(PROSE))
         names = names_given(data) if before and kind is not FileKind.BINARY else ()
         started = scripts_started(data, path) if kind is not FileKind.BINARY else ()
-        return ModuleFacts(path, "", gives=names, started=started) if names or started else None
+        switches = offers(data, path)
+        known = names or started or switches
+        return ModuleFacts(path, "", gives=names, started=started, switches=switches) if known else None
     facts = index_source(text, path, settings.without_themes(), files)
     return replace(facts, uses_cuda=False, handles_npu=False)
 

@@ -17,6 +17,7 @@ from transplt.edits.trees.calls import with_keyword
 from transplt.edits.work import Work
 from transplt.flow.entry_points import named_after
 from transplt.flow.last_value import last_value
+from transplt.flow.program_switches import OFFERS, is_set
 from transplt.flow.saved_files import PUBLISHED, saved_as, saved_files
 from transplt.flow.slot_stores import is_map_location
 from transplt.program.program import enclosing_function
@@ -62,7 +63,7 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     if on_cpu is None and (_is_foreign(work, path) or _is_foreign(work, call.args[0]) or named):
         level, message = Level.MANUAL, _FROM_ELSEWHERE
         blocks = "later" if named_after(work.scan.path) else ""
-    elif on_cpu is None and _may_be_published(work, call.args[0]):
+    elif (on_cpu is None and _may_be_published(work, call.args[0])) or _may_be_offered(work, call):
         level, message, blocks = Level.MANUAL, _FROM_ELSEWHERE, "later"
     else:
         level, message, blocks = Level.INFO, _MESSAGE, ""
@@ -133,6 +134,13 @@ def _may_be_published(work: Work, path: ast.expr) -> bool:
         return False
     callers = (enclosing_function(each) for each in work.scan.calls_by_last_name((function.name,)))
     return any(each is not None and _LOADER.search(each.name) for each in (function, *callers))
+
+
+def _may_be_offered(work: Work, call: ast.Call) -> bool:
+    """True where a README offers checkpoints, for what a module takes with no optimizer beside it."""
+    at, loads = enclosing_function(call), work.scan.calls_by_last_name(("load_state_dict",))
+    takers = [ast.unparse(each.func) for each in loads if enclosing_function(each) is at]
+    return bool(takers) and is_set(work.project.switches, OFFERS) and not any("optim" in each for each in takers)
 
 
 def _asked_for_published(node: ast.AST) -> bool:

@@ -12,7 +12,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.trees.literals import words_in_literal
 from transplt.edits.work import Work
 from transplt.flow.last_value import last_value
-from transplt.flow.program_switches import leaves_uncompiled
+from transplt.flow.program_switches import SUPPRESSES, is_set
 from transplt.program.nn_modules import NnModules
 from transplt.program.program import program_of
 from transplt.rules.torch_callables import full_names
@@ -122,7 +122,7 @@ def _note(work: Work, at: ast.expr, call: ast.Call | None) -> Finds:
 
 def _blocks(work: Work, call: ast.Call | None) -> str:
     """What else than its page says a call stops: what a function hands on (`*args`), others decide to compile."""
-    if leaves_uncompiled(work.project.switches):
+    if is_set(work.project.switches, SUPPRESSES):
         return "slow"
     return "later" if call is not None and any(isinstance(each, ast.Starred) for each in call.args) else ""
 

@@ -17,6 +17,7 @@ from transplt.edits.work import Work
 from transplt.fixers.codemods.old_names import guarded
 from transplt.fixers.codemods.refused_calls import first_torch, since
 from transplt.flow.last_value import last_value
+from transplt.flow.torch_branches import TorchTests
 from transplt.rules.companions import first_wheel
 from transplt.rules.releases import release_of
 from transplt.rules.since import only_older, rows_of_gone
@@ -27,7 +28,7 @@ from transplt.syntax.scan import chain, parent
 _SEEN = {
     "yaml": ("yaml.load",), "pandas": ("import pandas", "from pandas"), "PIL": ("ImageMath",),
     "matplotlib": ("MatplotlibDeprecationWarning",), "datasets": ("import datasets", "from datasets"),
-    "trl": (r"\btrl\b",),
+    "trl": (r"\btrl\b",), "torch": ("DistributedDataParallel",),
 }  # fmt: skip
 
 
@@ -51,7 +52,8 @@ fixer = Fixer(
 
 #: The methods of objects among the names.
 _METHODS = frozenset(
-    name.rpartition(".")[2] for row in rows_of_gone() if "taken" in row or "method" in row for name in row["names"]
+    name.rpartition(".")[2] for row in rows_of_gone() if row.keys() & {"taken", "method", "attribute"}
+    for name in row["names"]
 )
 
 
@@ -122,7 +124,8 @@ def _told(work: Work, place: _Place, row: dict[str, Any], name: str, blocks: str
     elif "positional" in row:
         api = name.partition(".")[0]
     blocks = blocks or row.get("blocks", "")
-    return work.note(place, fixer.code, row["message"], api=api, help=row["help"], blocks=blocks)
+    details = (("condition", row["condition"]),) if "condition" in row else ()
+    return work.note(place, fixer.code, row["message"], api=api, help=row["help"], blocks=blocks, details=details)
 
 
 def _of_a_frame(work: Work, call: ast.Call) -> str:
@@ -146,6 +149,8 @@ def _of_an_object(work: Work, called: ast.expr) -> str:
                     return f"{work.names.qualified(made)}.{method}"
                 case None, ast.ClassDef(bases=[base], body=body) if name.id == "self":
                     own = any(getattr(each, "name", "") == method for each in body)
+                    stores = (parent(each) for each in work.scan.stores if each.attr == method)
+                    own = own or any(isinstance(each, (ast.Assign, ast.AnnAssign)) for each in stores)
                     return "" if own else f"{work.names.qualified(base)}.{method}"
     return ""
 
@@ -176,15 +181,17 @@ def _unbound(work: Work) -> list[str]:
 
 @fixer.on(ast.Attribute, last=tuple({name.rpartition(".")[2] for name in _UNCONDITIONAL}))
 def read(work: Work, node: ast.Attribute) -> Finds:
-    """Report `scipy.misc.imread(...)`, `np.math.pi`, and `class C(Pretrained.Base):`, whose statement fails."""
+    """Report `scipy.misc.imread(...)`, `np.math.pi`, and `class C(Pretrained.Base):`, whose statement fails; what a
+    subclass reads of its base, `self._sync_params`."""
     if isinstance(node.ctx, ast.Load):
-        yield from _missing(work, node, work.names.qualified(node) or "")
+        yield from _missing(work, node, work.names.qualified(node) or _of_an_object(work, node))
 
 
 def _missing(work: Work, node: ast.expr | ast.stmt, name: str) -> Iterator[Note]:
     """What is reported where a name is gone: an import, or a class made from it, fails as the module is loaded."""
     row = _row(work, name)
-    if row is not None and row.keys().isdisjoint(_CONDITIONS) and not guarded(node):
+    tests = TorchTests(work.names, work.settings.torch_version)
+    if row is not None and row.keys().isdisjoint(_CONDITIONS) and not guarded(node, tests):
         holds = isinstance(node, ast.stmt) or isinstance(parent(node), ast.ClassDef)
         yield _told(work, node, row, name, "import" if holds and work.scan.scope_of(node).kind == "module" else "")
 

@@ -12,7 +12,7 @@ from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.last_value import last_value
-from transplt.flow.program_switches import loads_objects, saves_rates
+from transplt.flow.program_switches import KEEPS_RATES, is_set, loads_objects
 from transplt.program.numpy_values import NumpyValues
 from transplt.program.program import program_of
 from transplt.syntax.nodes import of_kind, string_of
@@ -29,7 +29,7 @@ _HELP = "set the learning rate to float(...), or load the file with weights_only
 def rates_of_numpy(work: Work, tree: ast.Module) -> Finds:
     """Report a rate that is computed by NumPy, where the project saves optimizers and loads as torch.load does."""
     project = work.project
-    if not (project.known and project.loads and saves_rates(project.switches)):
+    if not (project.known and project.loads and is_set(project.switches, KEEPS_RATES)):
         return
     rates = [node.value for node in work.scan.assigns for each in of_kind(ast.Subscript, node.targets)
              if string_of(each.slice) == "lr"]  # fmt: skip

@@ -22,6 +22,7 @@ from transplt.edits.trees.calls import one_after_the_other, with_last_name
 from transplt.edits.trees.names import dotted
 from transplt.edits.trees.removals import without_keyword
 from transplt.edits.work import Work
+from transplt.flow.torch_branches import TorchTests
 from transplt.rules.rule_set import builtin_rules
 from transplt.syntax.nodes import keyword_of, last_name
 from transplt.syntax.scan import chain, parent
@@ -109,15 +110,17 @@ def copied_where_needed(work: Work, call: ast.Call) -> Finds:
                 yield Edit(call, fixer.code, "numpy.array(copy=False) -> numpy.asarray", new, api="numpy.array")
 
 
-def guarded(node: ast.AST) -> bool:
-    """True in a `try` that catches what is raised where a name is gone, or below a question for the release."""
+def guarded(node: ast.AST, tests: TorchTests | None = None) -> bool:
+    """True in a `try` that catches what is raised where a name is gone, or below a question for the release; not in
+    what runs where `tests` say that the question is about an older torch."""
     below = node
     for above in chain(node):
         if isinstance(above, ast.Try) and any(map(_catches, above.handlers)):
             return True
         if isinstance(above, (ast.If, ast.IfExp, ast.BoolOp, ast.While)) and below is not getattr(above, "test", None):
             asked = above.values if isinstance(above, ast.BoolOp) else [above.test]
-            if any(word in ast.unparse(each) for each in asked if each is not below for word in _ASKS):
+            runs = tests is not None and isinstance(above, ast.If) and below in above.orelse and tests.fails(above.test)
+            if any(word in ast.unparse(each) for each in asked if each is not below for word in _ASKS) and not runs:
                 return True
         below = above
     return False

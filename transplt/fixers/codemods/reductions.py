@@ -15,12 +15,21 @@ from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.default_type import sets_double
-from transplt.flow.last_value import last_value
+from transplt.flow.last_value import last_value, nearest_binding
 from transplt.flow.marks import DEVICE, marks_by_name
 from transplt.rules.card_limits import collectives_under, limit_text
 from transplt.rules.torch_callables import TENSOR, full_names, names_of
 from transplt.syntax.names import assigned_value
-from transplt.syntax.nodes import argument_at, defaults_of, inner_nodes, keyword_of, last_name, plain_name, string_of
+from transplt.syntax.nodes import (
+    argument_at,
+    class_of_method,
+    defaults_of,
+    inner_nodes,
+    keyword_of,
+    last_name,
+    plain_name,
+    string_of,
+)  # fmt: skip
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU314", rank=260)
@@ -29,6 +38,7 @@ _LIMIT = "sum of float64"
 _REDUCTIONS = collectives_under(_LIMIT)
 _DOUBLE = frozenset({"torch.float64", "torch.double"})
 _MADE = full_names("default_type") | {"torch.tensor"}
+_ARRAYS = frozenset({"numpy.zeros", "numpy.ones", "numpy.empty"})
 _JOINING = frozenset({"torch.stack", "torch.cat", "torch.concat"})
 #: Methods that hand on the type of a tensor.
 _SAME_TYPE = names_of(TENSOR, "keeps_type")
@@ -36,8 +46,31 @@ _SAME_TYPE = names_of(TENSOR, "keeps_type")
 
 @fixer.on(ast.Call, name=(f"torch.distributed.{name}" for name in sorted(_REDUCTIONS)))
 def reduced(work: Work, call: ast.Call) -> Finds:
-    """Report a float64 tensor on the device that goes into a reduction."""
-    given = argument_at(call, 0, "tensor")
+    """Report a float64 tensor on the device that goes into a reduction, itself or through functions of the file."""
+    for given in _ways_in(work, argument_at(call, 0, "tensor")):
+        yield from _refused(work, call, given)
+
+
+def _ways_in(work: Work, given: ast.expr | None, depth: int = 2) -> Iterator[ast.expr]:
+    """What is reduced, and what calls in the file give where that is a parameter."""
+    if given is None:
+        return
+    yield given
+    nearest = nearest_binding(work.scan, given) if isinstance(given, ast.Name) else None
+    holder = parent(nearest) if nearest is not None else None
+    if isinstance(holder, ast.Assign) and isinstance(holder.value, ast.Name) and depth:  # `reduced = tensor`
+        yield from _ways_in(work, holder.value, depth)
+    if isinstance(nearest, ast.arg) and isinstance(holder, ast.arguments) and depth:
+        function, every = parent(holder), [*holder.posonlyargs, *holder.args]
+        name = getattr(function, "name", "")
+        calls = work.scan.calls_by_last_name((name,)) if name and nearest in every else ()
+        place = every.index(nearest) - (class_of_method(function) is not None) if calls else 0
+        for each in calls:
+            if place >= 0:
+                yield from _ways_in(work, argument_at(each, place, nearest.arg), depth - 1)
+
+
+def _refused(work: Work, call: ast.Call, given: ast.expr) -> Finds:
     value = _value(work, given)
     typed = _double(work, value) if value is not None else None
     last, limit = last_name(call.func), limit_text(_LIMIT)
@@ -46,7 +79,7 @@ def reduced(work: Work, call: ast.Call) -> Finds:
     message, api = limit.message.format(name=last), f"torch.distributed.{last}"
     if typed is None:
         double = work.project.default_is_double or sets_double(work.scan, work.names)
-        if given is not None and value is not None and double and _of_default_type(work, value):
+        if value is not None and double and _of_default_type(work, value):
             message = f"{message}, and the default type of this program is float64"
             of_all = (("status", "default type"),)  # one decision with what makes it the default
             yield work.note(given, fixer.code, message, api=api, help=limit.help, details=of_all)
@@ -55,6 +88,8 @@ def reduced(work: Work, call: ast.Call) -> Finds:
     work.withdraw_notes(
         lambda note: note.code == "NPU127" and extent[0] <= note.extent[0] and note.extent[1] <= extent[1]
     )
+    if any(note.code == fixer.code and note.extent == extent for note in work.notes):
+        return  # two collectives of one function
     match value, parent(typed):
         case ast.Call(args=[ast.List() | ast.Tuple(), *_]), ast.keyword() if (  # a few numbers of a meter
             work.settings.style == "portable"
@@ -147,6 +182,8 @@ def _double(work: Work, value: ast.expr | None) -> ast.expr | None:
             return dtype if is_double(work, dtype) else None
         if last == "DoubleTensor" or (last == "double" and not call.args):
             return call
+        if last in ("from_numpy", "as_tensor", "tensor") and call.args and _of_numpy(work, call.args[0]):
+            return call
         if last in ("to", "type"):
             named = next((arg for arg in call.args if work.names.qualified(arg) in _DOUBLE), None)
             if named is not None or not all(names_device(work, arg) for arg in call.args):
@@ -154,6 +191,15 @@ def _double(work: Work, value: ast.expr | None) -> ast.expr | None:
         elif last not in _SAME_TYPE:
             return None
     return None
+
+
+def _of_numpy(work: Work, given: ast.expr) -> bool:
+    """True for an array that NumPy makes without a type, of float64: `np.zeros(3)`."""
+    value = last_value(work.scan, given) if isinstance(given, ast.Name) else given
+    if not isinstance(value, ast.Call) or work.names.qualified(value.func) not in _ARRAYS:
+        return False
+    typed = argument_at(value, 1, "dtype")
+    return typed is None or last_name(typed) in ("float", "float64", "double")
 
 
 def _on_device(work: Work, value: ast.expr | None) -> bool:

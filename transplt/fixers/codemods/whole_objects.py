@@ -36,7 +36,6 @@ _PICKLES = tuple(f"{each}.{name}" for each in ("pickle", "dill", "cloudpickle", 
 _SAVER = re.compile(
     r"save\w*(?:checkpoint|ckpt|state|snapshot)|save_on_(?:master|main)\w*|(?:checkpoint|ckpt)\w*save", re.I
 )
-_FIGURE = re.compile(r"(?:\w+_)?(?:rank_?1|acc|accuracy|m?ap|mAP|auc|m?iou|f1|psnr|ssim|bleu|score|metric)\d*", re.I)
 #: What makes examples and features, which are objects of a class, and running means of observations.
 _MAKES_OBJECTS = re.compile(r"\w*convert_examples_to_features|get_(?:\w+_)?examples|(?:get_)?(?:obs?|ret)_rms")
 _NUMPY_HELP = ("save float(x), or torch.from_numpy(x) for an array; if you trust the file, load it with "
@@ -86,10 +85,6 @@ def _refused_parts(work: Work, call: ast.Call, saved: ast.expr, numpy: NumpyValu
         if work.scan.path not in (loading := work.project.loads) and any(loading):
             help = f"{help}. It is loaded elsewhere, as in {loading[0]}"
         yield refused_load(work, _load_of(work, call, at), message, help)
-    elif numpy is not None and (figures := [value for value in parts if _may_be_a_figure(work, value)]):
-        held = ", ".join(dict.fromkeys(map(work.text, figures)))
-        message = f"torch.load refuses it since torch 2.6 if it contains a NumPy scalar: {held}"
-        yield work.note(figures[0], fixer.code, message, level=Level.INFO, api="torch.save", help=_NUMPY_HELP)
 
 
 def refused_load(work: Work, load: ast.expr, message: str, help: str) -> Note:
@@ -119,21 +114,13 @@ def _load_of(work: Work, call: ast.Call, other: ast.expr) -> ast.expr:
     return next(reversed(same or may_be), other)
 
 
-def _may_be_a_figure(work: Work, value: ast.expr) -> bool:
-    """True for a parameter that is named after a figure of an evaluation, which other files may take from NumPy."""
-    if not isinstance(value, ast.Name) or _FIGURE.fullmatch(value.id) is None:
-        return False
-    bindings = work.scan.scope_of(value).bindings.get(value.id, ())
-    return bool(bindings) and all(isinstance(each.node, ast.arg) for each in bindings)
-
-
 def _may_be_loaded(work: Work, call: ast.Call) -> bool:
     """False for a file of which all that the project loads has another name."""
     path = argument_at(call, 1, "f")
     if path is None or work.names.qualified(call.func) != "torch.save":
         return True
-    text = work.source.utf8
-    return may_be_loaded(path_names(work.text(path).encode(), text), work.project.loaded)
+    names = path_names(work.text(path).encode(), work.source.utf8)
+    return may_be_loaded({*names, work.text(path)}, work.project.loaded)  # a variable that is loaded here as well
 
 
 def _is_random_state(work: Work, value: ast.expr) -> bool:
