@@ -102,15 +102,15 @@ def test_a_folder_or_script_of_the_same_name_is_not_the_package(path: str) -> No
 @pytest.mark.parametrize(
     "line",
     [
-        "from detectron2.utils.log import a",
-        "import detectron2.utils.log",
-        "from detectron2 import ops",
-        "from detectron2.version import __version__",
+        "from basicsr.utils.log import a",
+        "import basicsr.utils.log",
+        "from basicsr import ops",
+        "from basicsr.version import __version__",
     ],
 )
 def test_a_package_of_the_project_without_an_init_file(line: str) -> None:
-    files = {"detectron2/utils/log.py": "", "detectron2/ops.py": ""}
-    assert not migrate(f"{line}\n", path="detectron2/train.py", files=files).findings
+    files = {"basicsr/utils/log.py": "", "basicsr/ops.py": ""}
+    assert not migrate(f"{line}\n", path="basicsr/train.py", files=files).findings
     other = migrate(f"{line}\n", path="train.py", files={"lib/utils/other.py": ""})
     of_cards = ["NPU510"] * (".utils" not in line)  # what logs asks for no card
     assert [finding.code for finding in other.findings] == ["NPU293", *of_cards]

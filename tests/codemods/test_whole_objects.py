@@ -300,7 +300,7 @@ def test_what_a_file_saves_and_loads_itself_says_nothing_of_others() -> None:
     ("body", "holds"),
     [
         ("value = np.diag(self.seen) / 2\n        value = np.nanmean(value)\n        return value", True),
-        ("return 100 if x is None else np.mean(x)", False),
+        ("return 100 if x is None else np.mean(x)", True),
         ("return np.mean(x).item()", False),
         ("return float(np.mean(x))", False),
         ("value = np.mean(x)\n        value = float(value)\n        return value", False),
@@ -359,6 +359,29 @@ def test_numpy_that_another_file_returns_with_others(returned: str, index: int, 
                 best = parts[{index}]
         """
     assert [each.code for each in migrate(source, files=files).findings].count("NPU154") == holds
+
+
+def test_what_a_package_hands_on_and_a_faster_way_beside_it() -> None:
+    files = {
+        "metrics/__init__.py": "from .rank import evaluate_rank\n",
+        "metrics/rank.py": "import numpy as np\nfrom metrics.cy import evaluate_cy\n\n\ndef evaluate_py(x):\n"
+        "    cmc = np.asarray(x)\n    return cmc / 2, 0.5\n\n\ndef evaluate_rank(x, fast):\n"
+        "    if fast:\n        return evaluate_cy(x)\n    return evaluate_py(x)\n",
+        "load.py": "import torch\ntorch.load(path, 'cpu')\n",
+    }
+    source = """
+        import torch
+        import metrics
+        use_cuda = True
+        class Engine:
+            def run(self, x):
+                rank1 = self.test(x)
+                torch.save({"rank1": rank1}, "a.pt")
+            def test(self, x):
+                cmc, mean = metrics.evaluate_rank(x, True)
+                return cmc[0]
+        """
+    assert [each.code for each in migrate(source, files=files).findings].count("NPU154") == 1
 
 
 _SAVES = f"{HEAD}\n\ndef save(model, path):\n    model.eval()\n    torch.save(model, path)\n\n\n"

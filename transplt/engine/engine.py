@@ -35,7 +35,6 @@ from transplt.flow.facts import ModuleFacts, ProjectFacts
 from transplt.flow.import_text import Placing, placing_of
 from transplt.flow.key_reads import reads_in_text
 from transplt.flow.module_facts import code_facts, empty_facts, facts_of, leads_to_code, others_need, parameters_in_text
-from transplt.flow.numpy_results import numpy_results
 from transplt.flow.own_packages import tabled_names
 from transplt.flow.program_switches import switches_of
 from transplt.flow.saved_files import loaded_files, loads_strictly, saved_files
@@ -43,7 +42,7 @@ from transplt.flow.slot_links import linked_slots, unlinked_slots
 from transplt.flow.slots import Slots
 from transplt.flow.vendored import copy_of
 from transplt.program.compiled_modules import given_up
-from transplt.program.numpy_values import numpy_items
+from transplt.program.numpy_values import gives_scores, numpy_results
 from transplt.rules.rule_set import compile_rules
 from transplt.rules.versions import loads_itself
 from transplt.syntax.configurations import is_configuration
@@ -98,8 +97,8 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
     if not mentions_cuda:
         files.silent[path] = hash(data)
     has_facts, analysed = others_need(data, mentions_cuda), settings.analysis and concerns(data, path)
-    leads = has_facts or leads_to_code(data, path)
-    if not leads and not analysed and not settings.adds_code:
+    leads, scores = has_facts or leads_to_code(data, path), gives_scores(data)
+    if not leads and not analysed and not scores and not settings.adds_code:
         return _of_checkpoints(_read_in_text(empty_facts(path), data, path), data)
     stages.enter(stages.PARSED)
     try:
@@ -123,8 +122,8 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
     elif b"triton" in data and b"jit" in data:
         facts = replace(facts, text=data)  # for the files that launch its kernels
     facts = _of_checkpoints(facts, data)
-    if b"numpy" in data and b"return" in data:
-        facts = replace(facts, numpy_results=(*facts.numpy_results, *numpy_items(file)))
+    if scores:
+        facts = replace(facts, numpy_results=tuple(numpy_results(file)))
     return replace(facts, analysis=support_facts(found, names)) if analysed else facts
 
 
@@ -147,7 +146,6 @@ def _of_checkpoints(facts: ModuleFacts, data: bytes) -> ModuleFacts:
     loads, switches = loads_strictly(data), switches_of(data)
     return replace(
         facts, saved=saved_files(data), loaded=loaded_files(data), loads=loads, switches=switches,
-        numpy_results=numpy_results(data),
     )  # fmt: skip
 
 

@@ -77,7 +77,7 @@ class ModuleFacts:
     saved: tuple[tuple[str, bool], ...] = ()  # names of files it saves, and whether from the CPU (saved_files.py)
     loaded: tuple[str, ...] = ()  # what names the files that it loads (saved_files.py)
     loads: bool = False  # checkpoints, in the way that refuses objects
-    numpy_results: tuple[str, ...] = ()  # its functions that return what NumPy made (numpy_results.py)
+    numpy_results: tuple[str, ...] = ()  # its functions that return what NumPy made (numpy_values.py)
     switches: tuple[str, ...] = ()  # settings that hold for all of a program (program_switches.py)
     renames: tuple[tuple[str, str], ...] = ()  # (old, new) of the rules with `definitions`, and what it says of them
     uses: tuple[NameUse, ...] = ()
@@ -358,7 +358,10 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
     joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
     joined.switches = {item.path: item.switches for item in every if item.switches and not named_aside(item.path)}
-    joined.numpy_results = frozenset(f"{item.module}.{each}" for item in every for each in item.numpy_results)
+    joined.numpy_results = frozenset(
+        f"{module}.{each}"  # as its package hands it on, too
+        for item in every for each in item.numpy_results for module in (item.module, item.module.rpartition(".")[0])
+    )  # fmt: skip
     joined.loads, joined.scales = tuple(item.path for item in every if item.loads), any(item.scales for item in every)
     joined.default_is_double = any(item.sets_double for item in every)
     joined.loaded = of_any(lambda item: item.loaded)

@@ -7,13 +7,14 @@ NumPy itself.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.last_value import nearest_binding
 from transplt.program.followed_values import Traced
 from transplt.program.program import File, Function, enclosing_function, program_of
-from transplt.syntax.nodes import call_of, callee_of, last_name, of_kind
+from transplt.syntax.nodes import call_of, callee_of, class_of_method, is_none, last_name, of_kind
 from transplt.syntax.scan import chain, parent
 
 #: Functions whose result is an array or a scalar of NumPy (NumPy's reference, "Routines"), whatever they are given.
@@ -26,6 +27,11 @@ _MAKES = frozenset(
 _KEEPS = frozenset(
     "all any argmax argmin argsort astype clip copy cumsum diagonal dot flatten max mean min prod ravel reshape round "
     "squeeze std sum transpose var".split()
+)
+#: How functions are called that rate a model.
+_SCORES = re.compile(
+    rb"\s*def\s+(?!test_)\w*(?:eval|valid|test|scor|metric|iou|acc|rank|f1|auc|psnr|ssim|bleu|loss|epoch)\w*\(",
+    re.IGNORECASE,
 )
 _NUMBERS = frozenset({"float", "int", "len", "time"})
 
@@ -117,18 +123,35 @@ class NumpyValues(Traced):
                 yield file, call.args[0]
 
 
-def numpy_items(file: File) -> Iterator[str]:
-    """`function[1]` for each function of the file that returns several things of which this one is NumPy's own."""
-    returned: dict[Function, list[ast.expr | None]] = {}
+def gives_scores(data: bytes) -> bool:
+    """True for the text of a file that may say which of its functions return what NumPy made; it is parsed for it."""
+    return b"numpy" in data and b"return" in data and _SCORES.search(data) is not None
+
+
+def numpy_results(file: File) -> Iterator[str]:
+    """`function` and `Class.method` for each that returns what NumPy made, `function[1]` where that is one of several
+    things; what functions of other files return is not looked at.
+    """
+    returned: dict[Function, list[ast.expr]] = {}
     for each in file.scan.returns:
-        if (function := enclosing_function(each)) is not None and file.scan.scope_of(function) is file.scan.root:
+        function = enclosing_function(each)
+        if function is not None and each.value is not None and _SCORES.match(b"def %b(" % function.name.encode()):
             returned.setdefault(function, []).append(each.value)
-    several = {at: found for at, every in returned.items() if len(found := [*of_kind(ast.Tuple, every)]) == len(every)}
-    values = NumpyValues(program_of([file], ProjectFacts())) if several else None
-    for function, every in several.items():
-        for index, parts in enumerate(zip(*(each.elts for each in every), strict=False)):
-            if values is not None and all(values.is_one(file, each) for each in parts):
-                yield f"{function.name}[{index}]"
+    if not returned:
+        return
+    values = NumpyValues(program_of([file], ProjectFacts()))
+    for function, every in returned.items():
+        known = [each for each in every if not (is_none(each) or _is_of_another(file, each))]
+        name = ".".join(each.name for each in (class_of_method(function), function) if each is not None)
+        for index in (None, 0, 1, 2, 3, 4) if known else ():
+            if all(values.is_one(file, each, index) for each in known):
+                yield name if index is None else f"{name}[{index}]"
+
+
+def _is_of_another(file: File, node: ast.expr) -> bool:
+    """True for a call of what is imported, and not from NumPy."""
+    full = file.names.qualified(node.func) if isinstance(node, ast.Call) else None
+    return full is not None and "." in full and not full.startswith("numpy.")
 
 
 def _is_number(file: File, node: ast.expr) -> bool:
