@@ -125,6 +125,7 @@ def numpy_told(body: str, *, files: dict[str, str] | None = None, more: str = ""
         ("torch.save({'m': {'acc': np.float32(0.5)}}, path)", "{'acc': np.float32(0.5)} of NumPy"),
         ("m = {}\nm['acc'] = np.mean(items)\ntorch.save({'m': m}, path)", "m of NumPy"),
         ("t = np.diag(np.ones(3))\nr = t / np.maximum(1, t + 1)\ntorch.save({'r': r}, path)", "r of NumPy"),
+        ("x = {}\nfor i in items:\n    x[i] = [np.zeros(3), 1]\ntorch.save(x, path)", "x of NumPy"),
         ("b = 0.0\nb = max(b, np.mean(items))\ntorch.save({'b': b}, path)", "b of NumPy"),
         ("b = 0\nfor i in items:\n    torch.save({'b': b}, path)\n    b = np.mean(i)", "b of NumPy"),
         (
@@ -169,6 +170,7 @@ def save(value, other, path):
         "np.save(path, np.mean(items))",
         "b = 0\nfor i in items:\n    b = float(i)\n    torch.save({'b': b}, path)\n    b = np.mean(i)",
         "torch.save({'b': 0}, path)\nb = np.mean(items)",
+        "x = {}\nfor i in items:\n    x[i] = [float(np.mean(i)), 1]\ntorch.save(x, path)",
         "b = 0\nfor i in items:\n    torch.save({'b': b}, path)\nb = np.mean(items)",
         "rows = []\nrows.append(rows)\nrows.append(float(np.mean(items)))\ntorch.save(rows, path)",
         "torch.save({'b': np.maximum(given, np.ones(3)), 'm': max(0, given)}, path)",

@@ -82,8 +82,8 @@ def _refused_parts(work: Work, call: ast.Call, saved: ast.expr, numpy: NumpyValu
         said.add(id(at))
         of_arrays = _STATE_HELP if _is_random_state(work, at) else _NUMPY_HELP
         help = _HELP.format(name=work.text(at)) if objects else of_arrays
-        if work.scan.path not in (loading := work.project.loads) and any(loading):
-            help = f"{help}. It is loaded elsewhere, as in {loading[0]}"
+        if work.scan.path not in (loading := work.project.loads) and len(loading) == 1:
+            help = f"{help}. It is loaded in {loading[0]}"
         yield refused_load(work, _load_of(work, call, at), message, help)
 
 
@@ -171,6 +171,8 @@ def parts_saved(work: Work, saved: ast.expr) -> Iterator[ast.expr]:
     match last_value(work.scan, saved) if isinstance(saved, ast.Name) else saved:
         case ast.Dict(values=values):
             yield from values
+            if isinstance(saved, ast.Name):
+                yield saved  # what it is given under its keys
         case ast.Call(func=ast.Name(id="dict"), keywords=keywords):
             yield from (keyword.value for keyword in keywords)
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
