@@ -71,7 +71,7 @@ def loaded_files(data: bytes) -> tuple[str, ...]:
         return ()
     found: set[str] = set()
     for match in _LOAD.finditer(data):
-        path = _first(_call(data, match.end())).strip()
+        path = _call(data, match.end(), b",").strip()
         own = _ENDS_IN_NAME.match(path) and re.search(rb"torch\.save\([^\n]*,[ \t]*%s[ \t]*\)" % path, data)
         found |= {path.decode()} if own else path_names(path, data)
     return tuple(sorted(found))
@@ -110,23 +110,12 @@ def saved_as(name: str, saved: tuple[tuple[str, bool], ...]) -> bool | None:
     return all(kinds) if kinds else None
 
 
-def _first(call: bytes) -> bytes:
-    """The first argument of what stands between the brackets of a call."""
-    depth = 0
-    for at in range(len(call)):
-        byte = call[at : at + 1]
-        depth += (byte in b"([{") - (byte in b")]}")
-        if byte == b"," and not depth:
-            return call[:at]
-    return call
-
-
-def _call(data: bytes, start: int) -> bytes:
-    """The arguments of a call from its opening bracket to the closing one."""
+def _call(data: bytes, start: int, ends: bytes = b"") -> bytes:
+    """The arguments of a call from its opening bracket to the closing one, or to the first comma that `ends` them."""
     depth = 1
     for at in range(start, min(len(data), start + _LONGEST)):
         byte = data[at : at + 1]
         depth += (byte in b"([{") - (byte in b")]}")
-        if not depth:
+        if not depth or (depth == 1 and byte == ends):
             return data[start:at]
     return data[start : start + _LONGEST]

@@ -15,14 +15,15 @@ from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.flow.default_type import sets_double
-from transplt.flow.last_value import last_value, nearest_binding
+from transplt.flow.last_value import last_value
 from transplt.flow.marks import DEVICE, marks_by_name
+from transplt.program.held_values import HeldValues, Passed
+from transplt.program.program import Program, ProgramValue, program_of
 from transplt.rules.card_limits import collectives_under, limit_text
 from transplt.rules.torch_callables import TENSOR, full_names, names_of
 from transplt.syntax.names import assigned_value
 from transplt.syntax.nodes import (
     argument_at,
-    class_of_method,
     defaults_of,
     inner_nodes,
     keyword_of,
@@ -51,23 +52,19 @@ def reduced(work: Work, call: ast.Call) -> Finds:
         yield from _refused(work, call, given)
 
 
-def _ways_in(work: Work, given: ast.expr | None, depth: int = 2) -> Iterator[ast.expr]:
-    """What is reduced, and what calls in the file give where that is a parameter."""
-    if given is None:
-        return
-    yield given
-    nearest = nearest_binding(work.scan, given) if isinstance(given, ast.Name) else None
-    holder = parent(nearest) if nearest is not None else None
-    if isinstance(holder, ast.Assign) and isinstance(holder.value, ast.Name) and depth:  # `reduced = tensor`
-        yield from _ways_in(work, holder.value, depth)
-    if isinstance(nearest, ast.arg) and isinstance(holder, ast.arguments) and depth:
-        function, every = parent(holder), [*holder.posonlyargs, *holder.args]
-        name = getattr(function, "name", "")
-        calls = work.scan.calls_by_last_name((name,)) if name and nearest in every else ()
-        place = every.index(nearest) - (class_of_method(function) is not None) if calls else 0
-        for each in calls:
-            if place >= 0:
-                yield from _ways_in(work, argument_at(each, place, nearest.arg), depth - 1)
+def _ways_in(work: Work, given: ast.expr | None, depth: int = 3) -> Iterator[ast.expr]:
+    """What is reduced; another name that it had, and what calls in the file give where that is a parameter."""
+    if given is not None:
+        yield given
+    if isinstance(given, ast.Name) and depth:
+        for source in HeldValues(work.once(_program)).sources(work.file, given):
+            for each in source.values if isinstance(source, Passed) else (source,):
+                if isinstance(each, ProgramValue) and (isinstance(source, Passed) or isinstance(each.node, ast.Name)):
+                    yield from _ways_in(work, each.node, depth - 1)
+
+
+def _program(work: Work) -> Program:
+    return program_of([work.file], work.project)
 
 
 def _refused(work: Work, call: ast.Call, given: ast.expr) -> Finds:
