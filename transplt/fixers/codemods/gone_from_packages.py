@@ -148,9 +148,8 @@ def _of_an_object(work: Work, called: ast.expr) -> str:
                 case ast.Call(func=made), _:
                     return f"{work.names.qualified(made)}.{method}"
                 case None, ast.ClassDef(bases=[base], body=body) if name.id == "self":
-                    own = any(getattr(each, "name", "") == method for each in body)
-                    stores = (parent(each) for each in work.scan.stores if each.attr == method)
-                    own = own or any(isinstance(each, (ast.Assign, ast.AnnAssign)) for each in stores)
+                    stores = of_kind(ast.Assign, (parent(each) for each in work.scan.stores if each.attr == method))
+                    own = any(getattr(each, "name", "") == method for each in body) or any(stores)
                     return "" if own else f"{work.names.qualified(base)}.{method}"
     return ""
 

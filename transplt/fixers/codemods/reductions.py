@@ -54,12 +54,13 @@ def reduced(work: Work, call: ast.Call) -> Finds:
 
 def _ways_in(work: Work, given: ast.expr | None, depth: int = 3) -> Iterator[ast.expr]:
     """What is reduced; another name that it had, and what calls in the file give where that is a parameter."""
-    if given is not None:
-        yield given
-    if isinstance(given, ast.Name) and depth:
+    if given is None:
+        return
+    yield given
+    if plain_name(given) and depth:
         for source in HeldValues(work.once(_program)).sources(work.file, given):
             for each in source.values if isinstance(source, Passed) else (source,):
-                if isinstance(each, ProgramValue) and (isinstance(source, Passed) or isinstance(each.node, ast.Name)):
+                if isinstance(each, ProgramValue) and (isinstance(source, Passed) or plain_name(each.node)):
                     yield from _ways_in(work, each.node, depth - 1)
 
 
