@@ -127,6 +127,10 @@ def test_a_file_of_an_option_that_a_readme_gives_weights_of_others(command: str,
         ("The checkpoint can be downloaded from [drive](https://a.b/c).", "net.load_state_dict(state)", Level.MANUAL),
         ("| net | [weights](https://a.b/net_80.pth) |", "net.load_state_dict(state)", Level.MANUAL),
         ("| net | [weights](https://a.b/net_80.pth) |", "net.fill(state)", Level.INFO),
+        ("You can download the pretrained model(Car) from [here](https://a.b/c)", "net.load_state_dict(state)",
+         Level.MANUAL),
+        ("# Pretrained Checkpoints\n\n[Link](https://a.b/c)", "net.load_state_dict(state)", Level.MANUAL),
+        ("# Pretrained Checkpoints\n\n# Data\n[Link](https://a.b/c)", "net.load_state_dict(state)", Level.INFO),
         ("| net | [weights](https://a.b/net_80.pth) |", "net.load_state_dict(state)\noptimizer.load_state_dict(state)",
          Level.INFO),
         ("Download the ImageNet weights: https://a.b/resnet.pth", "net.load_state_dict(state)", Level.INFO),
@@ -144,6 +148,18 @@ def test_a_file_of_a_project_whose_readme_offers_some(readme: str, lines: str, l
     project = ProjectFacts.join([each for each in facts if each is not None])
     found = migrate_source(source, "a.py", settings, project).findings
     assert [each.level for each in found if each.code == "NPU152"] == [level]
+
+
+@pytest.mark.parametrize(("default", "level"), [("=None", Level.MANUAL), ("", Level.INFO)])
+def test_a_load_that_serves_training_and_evaluation(default: str, level: Level) -> None:
+    source = (
+        f"import torch\nuse_cuda = True\ndef load(path, net, optimizer{default}):\n    state = torch.load(path)\n"
+        "    net.load_state_dict(state)\n    if optimizer:\n        optimizer.load_state_dict(state)\n"
+    ).encode()
+    facts = [index_source(source, "a.py", Settings())]
+    readme = other_facts(b"Download the checkpoint: https://a.b/net.pth", "README.md", Settings())
+    found = migrate_source(source, "a.py", Settings(), ProjectFacts.join([*facts, *([readme] if readme else [])]))
+    assert [each.level for each in found.findings if each.code == "NPU152"] == [level]
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def _facts(data: bytes, path: str, settings: Settings, files: Files) -> ModuleFa
         files.silent[path] = hash(data)
     has_facts, analysed = others_need(data, mentions_cuda), settings.analysis and concerns(data, path)
     leads, scores = has_facts or leads_to_code(data, path), gives_scores(data)
-    if not leads and not analysed and not scores and not settings.adds_code:
+    if not any((leads, analysed, scores, settings.adds_code)):
         return _of_checkpoints(_read_in_text(empty_facts(path), data, path), data)
     stages.enter(stages.PARSED)
     try:

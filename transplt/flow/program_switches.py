@@ -17,7 +17,10 @@ _SWITCHES = {
 #: A line of a README that offers what the project has trained: a link to a checkpoint, or to download some from.
 _OFFER = re.compile(
     rb"^(?![^\n]*(?:imagenet|backbone|download\.pytorch\.org|vgg_?16))(?:[^\n]*?https?://[^\s)]+\.(?:pth|pt|ckpt|t7)\b"
-    rb"|(?=[^\n]*download)(?=[^\n]*https?://)[^\n]*?\b(?:checkpoints?|ckpts?|weights|trained[ -]models?|all models)\b)",
+    rb"|(?=[^\n]*download)(?=[^\n]*https?://)[^\n]*?\b(?:WHAT|all models)\b"
+    rb"|#[^\n]*?\b(?:WHAT)\b[^\n]*\n\s*[^\n#]*\]\(https?://)".replace(
+        b"WHAT", rb"checkpoints?|ckpts?|weights|(?:pre-?)?trained[ -]models?"
+    ),
     re.I | re.M,
 )
 

@@ -62,19 +62,22 @@ class NumpyValues(Traced):
             return (left and (right or _is_number(file, node.right))) or (right and _is_number(file, node.left))
         if not isinstance(node, ast.Call):
             return False
-        full = file.names.qualified(node.func) or ""
-        module, _, last = full.rpartition(".")
-        if module == "numpy":
-            names_object = any(last_name(each.value) == "object" for each in node.keywords)
-            given = [each for each in node.args[:2] if not _is_number(file, each)]
-            known = bool(given) and all(self.is_one(file, each) for each in given)
-            return not names_object and (last in _MAKES or (known and last not in ("ndim", "shape", "size")))
-        func = node.func
-        if isinstance(func, ast.Name) and func.id in ("max", "min") and len(node.args) > 1:
-            return any(self.is_one(file, each) for each in node.args)
-        if isinstance(func, ast.Attribute) and func.attr in _KEEPS and self.is_one(file, func.value):
-            return True
-        return isinstance(func, ast.Attribute) and func.attr == "numpy" and not node.args and not full
+        module, _, last = (file.names.qualified(node.func) or "").rpartition(".")
+        match node.func:
+            case _ if module == "numpy":
+                return self._makes(file, node, last)
+            case ast.Name(id="max" | "min") if len(node.args) > 1:
+                return any(self.is_one(file, each) for each in node.args)
+            case ast.Attribute(value=value, attr=attr):
+                return (attr in _KEEPS and self.is_one(file, value)) or (attr == "numpy" and not (node.args or module))
+        return False
+
+    def _makes(self, file: File, call: ast.Call, name: str) -> bool:
+        """True for a function of NumPy that is given such values and numbers, and for one that makes them anyhow."""
+        names_object = any(last_name(each.value) == "object" for each in call.keywords)
+        given = [each for each in call.args[:2] if not _is_number(file, each)]
+        known = bool(given) and all(self.is_one(file, each) for each in given)
+        return not names_object and (name in _MAKES or (known and name not in ("ndim", "shape", "size")))
 
     def _name(self, file: File, node: ast.Name) -> bool:
         """So of what a turn of the loop before has given the name: `best = score` below the place that saves it."""

@@ -21,7 +21,16 @@ from transplt.flow.program_switches import OFFERS, is_set
 from transplt.flow.saved_files import PUBLISHED, saved_as, saved_files
 from transplt.flow.slot_stores import is_map_location
 from transplt.program.program import enclosing_function
-from transplt.syntax.nodes import argument_at, called_name, hides_arguments, is_none, last_name, of_kind, string_of
+from transplt.syntax.nodes import (
+    argument_at,
+    called_name,
+    defaults_of,
+    hides_arguments,
+    is_none,
+    last_name,
+    of_kind,
+    string_of,
+)  # fmt: skip
 from transplt.syntax.scan import chain, parent
 
 fixer = Fixer(__name__, code="NPU152", rank=170, needs=(b"torch",), words=("torch.load", "th.load(", "jit.load"))
@@ -63,7 +72,7 @@ def loads_without_a_device(work: Work, call: ast.Call) -> Finds:
     if on_cpu is None and (_is_foreign(work, path) or _is_foreign(work, call.args[0]) or named):
         level, message = Level.MANUAL, _FROM_ELSEWHERE
         blocks = "later" if named_after(work.scan.path) else ""
-    elif (on_cpu is None and _may_be_published(work, call.args[0])) or _may_be_offered(work, call):
+    elif _may_be_offered(work, call) or _may_be_published(work, call.args[0], on_cpu):
         level, message, blocks = Level.MANUAL, _FROM_ELSEWHERE, "later"
     else:
         level, message, blocks = Level.INFO, _MESSAGE, ""
@@ -119,11 +128,13 @@ def _is_foreign(work: Work, path: ast.expr) -> bool:
     return any(PUBLISHED.search(each) or (work.scan.path, each) in work.project.published for each in names)
 
 
-def _may_be_published(work: Work, path: ast.expr) -> bool:
+def _may_be_published(work: Work, path: ast.expr, on_cpu: bool | None) -> bool:
     """True for a parameter of `load_pretrained(path)`, and of what such a function of the file calls; under
     `if pretrained:`; for what the file loads to the CPU as well, as where there is no card: somebody has files of a GPU
-    in mind.
+    in mind. Not for what the project is seen to save.
     """
+    if on_cpu is not None:
+        return False
     if ast.unparse(path) in work.once(_placed) or _asked_for_published(path):
         return True
     function = enclosing_function(path)
@@ -137,10 +148,13 @@ def _may_be_published(work: Work, path: ast.expr) -> bool:
 
 
 def _may_be_offered(work: Work, call: ast.Call) -> bool:
-    """True where a README offers checkpoints, for what a module takes with no optimizer beside it."""
+    """True where a README offers checkpoints, for what a module takes; not where an optimizer takes its part each time,
+    as training goes on."""
     at, loads = enclosing_function(call), work.scan.calls_by_last_name(("load_state_dict",))
     takers = [ast.unparse(each.func) for each in loads if enclosing_function(each) is at]
-    return bool(takers) and is_set(work.project.switches, OFFERS) and not any("optim" in each for each in takers)
+    without = at is not None and any("optim" in each.arg for each, _ in defaults_of(at.args))
+    goes_on = any("optim" in each for each in takers) and not without
+    return bool(takers) and not goes_on and is_set(work.project.switches, OFFERS)
 
 
 def _asked_for_published(node: ast.AST) -> bool:
