@@ -390,17 +390,22 @@ _SAVES = f"{HEAD}\n\ndef save(model, path):\n    model.eval()\n    torch.save(mo
 
 
 @pytest.mark.parametrize(
-    ("loads", "line"),
+    ("loads", "lines"),
     [
-        ("def load(path):\n    return torch.load(path, map_location='cpu')\n", 13),
-        ("def load(a, path):\n    x = torch.load(path)\n    y: torch.nn.Module = torch.load(path)\n    y.eval()\n", 14),
-        ("def load(a, pretrained):\n    return torch.load(pretrained, map_location='cpu')\n", 9),
-        ("def load(a):\n    return a\n", 9),
+        ("def load(path):\n    return torch.load(path, map_location='cpu')\n", [13]),
+        ("def load(a, path):\n    x = torch.load(path)['epoch']\n    y = torch.load(path)\n    y.eval()\n", [13, 14]),
+        ("def load(a, path):\n    if a:\n        x = torch.load(path)\n    y = torch.load(path)\n", [14, 15]),
+        ("def load(a, path):\n    if a:\n        torch.load(path)\n    else:\n        torch.load(path)\n", [16]),
+        ("def load(a, path):\n    match a:\n        case 1:\n            torch.load(path)\n        case _:\n"
+         "            torch.load(path)\n", [17]),
+        ("def load(a, path):\n    x = torch.load(a)\n    y = torch.load(path)\n", [14]),
+        ("def load(a, pretrained):\n    return torch.load(pretrained, map_location='cpu')\n", [9]),
+        ("def load(a):\n    return a\n", [9]),
     ],
 )
-def test_it_is_told_where_the_file_loads_it(loads: str, line: int) -> None:
+def test_it_is_told_where_the_file_loads_it(loads: str, lines: list[int]) -> None:
     found = [each for each in migrate(_SAVES + loads).findings if each.code == "NPU154"]
-    assert [each.span.line for each in found] == [line]
+    assert [each.span.line for each in found] == lines
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache, partial
+from itertools import pairwise
 from operator import is_
 from typing import TypeGuard
 
@@ -84,7 +85,7 @@ def _refused_parts(work: Work, call: ast.Call, saved: ast.expr, numpy: NumpyValu
         help = _HELP.format(name=work.text(at)) if objects else of_arrays
         if work.scan.path not in (loading := work.project.loads) and len(loading) == 1:
             help = f"{help}. It is loaded in {loading[0]}"
-        yield refused_load(work, _load_of(work, call, at), message, help)
+        yield from (refused_load(work, load, message, help) for load in _loads_of(work, call, at))
 
 
 def refused_load(work: Work, load: ast.expr, message: str, help: str) -> Note:
@@ -100,18 +101,31 @@ def refused_load(work: Work, load: ast.expr, message: str, help: str) -> Note:
     return work.note(load.func, fixer.code, message, api="torch.load", help=help, blocks=blocks)
 
 
-def _load_of(work: Work, call: ast.Call, other: ast.expr) -> ast.expr:
-    """Where the file loads what it saves: the last load of that path, or of a file that may have its name."""
+def _loads_of(work: Work, call: ast.Call, other: ast.expr) -> list[ast.expr]:
+    """Where the file loads what it saves: the last load of that path, or of a file that may have its name, and the
+    others that are written like it, but for those of another branch.
+    """
     path, text = argument_at(call, 1, "f"), work.source.utf8
     every = by_place(work.calls_by_name(("torch.load",)))
     loads = {each: work.text(each.args[0]) for each in every if each.args}
     if path is None or not loads:
-        return other
+        return [other]
     same = [each for each, name in loads.items() if name == work.text(path)]
     saved = path_names(work.text(path).encode(), text)
     may_be = [each for each, name in loads.items() if not PUBLISHED.search(name)
               and may_be_loaded(saved, path_names(name.encode(), text))]  # fmt: skip
-    return next(reversed(same or may_be), other)
+    last = next(reversed(same or may_be), None)
+    if last is None:
+        return [other]
+    alike, arms = (each for each in same or may_be if loads[each] == loads[last]), _arms(last)
+    return [each for each in alike if all(arms.get(above, arm) == arm for above, arm in _arms(each).items())]
+
+
+def _arms(node: ast.AST) -> dict[ast.AST, object]:
+    """Which arm of each `if` and `match` around it a node stands in."""
+    around = pairwise((node, *chain(node)))
+    held = [(inside, above) for inside, above in around if isinstance(above, (ast.If, ast.Match))]
+    return {above: inside in above.orelse if isinstance(above, ast.If) else inside for inside, above in held}
 
 
 def _may_be_loaded(work: Work, call: ast.Call) -> bool:
