@@ -15,12 +15,11 @@ _SWITCHES = {
     SUPPRESSES: re.compile(rb"dynamo\.config\.suppress_errors\s*=\s*True\b"),
 }
 #: A line of a README that offers what the project has trained: a link to a checkpoint, or to download some from.
+_WHAT = rb"\b(?:checkpoints?|ckpts?|weights|all models|(?:pre-?)?trained[ -]models?)\b"
 _OFFER = re.compile(
     rb"^(?![^\n]*(?:imagenet|backbone|download\.pytorch\.org|vgg_?16))(?:[^\n]*?https?://[^\s)]+\.(?:pth|pt|ckpt|t7)\b"
-    rb"|(?=[^\n]*download)(?=[^\n]*https?://)[^\n]*?\b(?:WHAT|all models)\b"
-    rb"|#[^\n]*?\b(?:WHAT)\b[^\n]*\n\s*[^\n#]*\]\(https?://)".replace(
-        b"WHAT", rb"checkpoints?|ckpts?|weights|(?:pre-?)?trained[ -]models?"
-    ),
+    rb"|(?=[^\n]*https?://)[^\n]*?(?:\bdownload[^\n.]{0,200}?%b|%b[^\n.]{0,200}?\bdownload)"
+    rb"|#[^\n]*?%b[^\n]*\n\s*[^\n#]*\]\(https?://)" % (_WHAT, _WHAT, _WHAT),
     re.I | re.M,
 )
 
