@@ -18,7 +18,7 @@ from transplt.flow.default_type import sets_double
 from transplt.flow.last_value import last_value
 from transplt.flow.marks import DEVICE, marks_by_name
 from transplt.program.held_values import HeldValues, Passed
-from transplt.program.program import Program, ProgramValue, program_of
+from transplt.program.program import ProgramValue, program_of
 from transplt.rules.card_limits import collectives_under, limit_text
 from transplt.rules.torch_callables import TENSOR, full_names, names_of
 from transplt.syntax.names import assigned_value
@@ -53,19 +53,25 @@ def reduced(work: Work, call: ast.Call) -> Finds:
 
 
 def _ways_in(work: Work, given: ast.expr | None, depth: int = 3) -> Iterator[ast.expr]:
-    """What is reduced; another name that it had, and what calls in the file give where that is a parameter."""
+    """What is reduced; another name that it had, and what calls in the file give where that is a parameter: once for
+    all collectives of a function."""
     if given is None:
         return
     yield given
-    if plain_name(given) and depth:
-        for source in HeldValues(work.once(_program)).sources(work.file, given):
-            for each in source.values if isinstance(source, Passed) else (source,):
-                if isinstance(each, ProgramValue) and (isinstance(source, Passed) or plain_name(each.node)):
+    held, asked = work.once(_held)
+    for source in held.sources(work.file, given) if depth and plain_name(given) else ():
+        match source:
+            case Passed(values=values, argument=argument) if argument not in asked:
+                asked.add(argument)
+                for each in values:
                     yield from _ways_in(work, each.node, depth - 1)
+            case ProgramValue(node=ast.Name() as node):
+                yield from _ways_in(work, node, depth - 1)
 
 
-def _program(work: Work) -> Program:
-    return program_of([work.file], work.project)
+def _held(work: Work) -> tuple[HeldValues, set[ast.arg]]:
+    """The values of the file's variables, and the parameters that were asked for."""
+    return HeldValues(program_of([work.file], work.project)), set()
 
 
 def _refused(work: Work, call: ast.Call, given: ast.expr) -> Finds:
@@ -86,8 +92,6 @@ def _refused(work: Work, call: ast.Call, given: ast.expr) -> Finds:
     work.withdraw_notes(
         lambda note: note.code == "NPU127" and extent[0] <= note.extent[0] and note.extent[1] <= extent[1]
     )
-    if any(note.code == fixer.code and note.extent == extent for note in work.notes):
-        return  # two collectives of one function
     match value, parent(typed):
         case ast.Call(args=[ast.List() | ast.Tuple(), *_]), ast.keyword() if (  # a few numbers of a meter
             work.settings.style == "portable"
