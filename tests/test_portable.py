@@ -680,6 +680,27 @@ def test_an_import_in_a_branch_that_nothing_uses_is_no_work(use: str, told: bool
 
 
 @pytest.mark.parametrize(
+    ("other", "goes"),
+    [
+        # Files without a word of CUDA or torch, which nobody parses.
+        ("from net.train import *\n\nautocast()\n", False),
+        ("from .train import *\n\nautocast()\n", False),
+        ("from .train import autocast\n\nautocast()\n", False),
+        ("from . import train\n\ntrain.autocast()\n", False),
+        ("from . import train\n\ntrain.run()\n", True),
+        ("from .trainer import *\n\nrun()\n", True),
+    ],
+)
+def test_an_import_that_another_file_takes_stays(other: str, goes: bool) -> None:
+    settings = Settings(style="portable", helper_file=True)
+    source = b"from torch.cuda.amp import autocast\nwith autocast():\n    run()\n"
+    files = {"net/__init__.py": b"", "net/train.py": source, "net/other.py": other.encode()}
+    project = ProjectFacts.join([index_source(data, path, settings) for path, data in files.items()])
+    new = migrate_source(source, "net/train.py", settings, project).data
+    assert (b"torch.cuda" not in new) is goes
+
+
+@pytest.mark.parametrize(
     ("other", "told"), [("from train import *\nimport torch\n", ["info"]), ("import train\nimport torch\n", [])]
 )
 def test_an_import_that_only_another_file_may_use_is_a_remark(other: str, told: list[str]) -> None:

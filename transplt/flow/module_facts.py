@@ -57,11 +57,14 @@ _HEADS = re.compile(rb"^(?:class[ \t]+(\w+)|[^\s#)\]}\"'])", re.M)
 _TEXTS_IN_IT = re.compile(rb"\"[^\"\n]*\"|'[^'\n]*'")
 _NOT_PLAIN = re.compile(rb"[\"'#{]")
 _NAME = re.compile(rb"\s*([A-Za-z_]\w*)\s*(?:[:=]|\Z)")
+#: What a module of the project may have from torch.cuda.amp, and hand on: `utils.autocast()`.
+_HANDED_ON = ("GradScaler", "autocast", "custom_fwd", "custom_bwd")
+_READ_OF_ONE = re.compile(rb"\.(?:%s)\b" % "|".join(_HANDED_ON).encode())
 
 
 def others_need(data: bytes, mentions_cuda: bool) -> bool:
     """False for a file that says nothing which another file's rewrite depends on: it need not be parsed."""
-    if mentions_cuda:
+    if mentions_cuda or _READ_OF_ONE.search(data) is not None:
         return True
     if b"set_default_dtype" in data or b"set_default_tensor_type" in data:
         return True
@@ -130,7 +133,7 @@ def _shared(slots: Slots) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str,
 
 def _used_from(slots: Slots) -> set[str]:
     """Full names that a file takes from other modules; of those it reaches by attributes only the CUDA-bound ones, and
-    scalers, of which torch has one and torch_npu another.
+    those of mixed precision, which a module may hand on.
     """
     used: set[str] = set()
     scan = slots.scan
@@ -139,7 +142,7 @@ def _used_from(slots: Slots) -> set[str]:
             base = import_base(scan.path, node)
             used.update(f"{base}.{alias.name}" for alias in node.names)
     for name, nodes in scan.attributes.items():
-        if "cuda" in name.lower() or name == "GradScaler":
+        if "cuda" in name.lower() or name in _HANDED_ON:
             used.update(full for node in nodes if (full := slots.names.qualified(node)) is not None)
     return used
 
