@@ -69,23 +69,24 @@ def test_a_notebook_takes_the_names_from_where_it_imports_the_project(
     assert not (line and "_has_npu" in after)
 
 
-#: A package that users install, and what is shown to them; the last two have the checkout around them.
+#: A package that users install, and what is shown to them; all but a notebook has the checkout around it.
 _SHOWN = {"setup.py": "", "pkg/__init__.py": "", "pkg/net.py": "import torch\n"}
 
 
 @pytest.mark.parametrize(
     ("path", "inside"),
-    [("lab.ipynb", False), ("docs/lab.ipynb", False), ("examples/train.py", False), ("a/demo/train.py", False),
+    [("lab.ipynb", False), ("docs/lab.ipynb", False), ("examples/train.py", True), ("a/demo/train.py", True),
      ("train.py", True), ("scripts/train.py", True), ("tests/test_net.py", True), ("pkg/examples/train.py", True)],
 )  # fmt: skip
-def test_what_is_shown_to_users_of_a_release_takes_nothing_that_older_ones_lack(path: str, inside: bool) -> None:
+def test_a_notebook_takes_nothing_that_older_releases_lack(path: str, inside: bool) -> None:
     after, where = taken({**_SHOWN, path: "import torch\nfrom pkg.net import f\nx()\n"}, path)
     assert ("_has_npu" not in after, where) == (inside, "pkg/device.py" if inside else "")
 
 
 #: A file of a folder without packages, by what it imports; the project has `net.py` and `utils/log.py`.
 _OVERLAID = {"train.py": "import net\nx('cuda')\n", "net.py": "", "utils/log.py": "", "more/own.py": "",
-             "more/run.py": "import own\nx('cuda')\n"}  # fmt: skip
+             "more/run.py": "import own\nx('cuda')\n", "lib/log/say.py": "", "lib/models/__init__.py": "",
+             "lib/config/models.py": ""}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -97,6 +98,9 @@ _OVERLAID = {"train.py": "import net\nx('cuda')\n", "net.py": "", "utils/log.py"
         ("more/track.py", "import own\nimport cv2", False),
         ("more/track.py", "import own\nfrom utils.log import say", False),
         ("more/track.py", "from .own import f", False),
+        # Of two folders `models`, neither of which has the plain name, the one beside what else it finds.
+        ("more/track.py", "from log.say import f\nimport models", False),
+        ("more/track.py", "from own import f\nimport models", True),
         ("more/track.py", "import own, sys\nsys.path.append('../RAFT')\nfrom models import f", False),
         ("track.py", "from models import f", False),
     ],
@@ -414,6 +418,23 @@ def test_an_import_parts_nothing_that_belongs_together(head: str, above: str) ->
     assert above.format("from device import DEVICE_TYPE") in after, after
 
 
+@pytest.mark.parametrize(
+    ("head", "above"),
+    [
+        ("import torch\nfrom pkg.net import f\nimport os\n", "import torch\n{}\nfrom pkg.net import f\nimport os\n"),
+        ("from pkg.net import f\nimport torch\n\nimport os\n", "{}\nfrom pkg.net import f\nimport torch\n"),
+        ("import torch\nimport pkg.net\nimport os\n", "import os\n\n{}\n"),
+        # What is done between may be what the module reads.
+        ("from pkg.net import f\nimport os\nos.environ['A'] = '0'\nimport torch\n", "import torch\n\n{}\n"),
+    ],
+)
+def test_an_import_stands_with_others_of_its_package(head: str, above: str) -> None:
+    files = {"pkg/__init__.py": "", "pkg/net.py": "x()\n", "log.py": "", "train.py": f"{head}x()\n",
+             "run.py": "from pkg.net import f\nx()\n", "setup.py": ""}  # fmt: skip
+    after, _ = taken(files, "train.py")
+    assert above.format("from pkg.device import DEVICE_TYPE") in after, after
+
+
 def test_a_project_of_torch_hub_takes_no_plain_name() -> None:
     files = {"train.py": "import torch\ntorch.cuda.synchronize()\nx()\n", "hubconf.py": "from train import x\n"}
     assert taken(files, "train.py")[1] == "accelerator_device.py"
@@ -562,6 +583,8 @@ _STARTED = f"{_AT}if __name__ == '__main__':\n    run()\n"
           "mod.py": _AT, "net.py": _AT, "sample.py": f"import net\n{_AT}"}, "mod.py train.py"),
         ({"train.py": f"from audiotools import ml\nimport net\n{_STARTED}    ml.Accelerator()\n", "net.py": _AT,
           "setup.py": ""}, "net.py train.py"),
+        ({"train.py": f"from collie.controller.trainer import Trainer\nimport net\n{_STARTED}    Trainer()\n",
+          "net.py": _AT}, "net.py train.py"),
         ({"train.py": f"from audiotools import ml\nimport p.net\n{_STARTED}    ml.Accelerator()\n", "p/net.py": _AT,
           "p/__init__.py": "", "setup.py": ""}, "train.py"),  # users import it
         ({"train.py": f"import pytorch_lightning as pl\n{_STARTED}    pl.Trainer(accelerator=npu())\n"}, ""),

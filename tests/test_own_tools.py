@@ -176,6 +176,20 @@ def test_what_was_formatted_is_formatted_again(folders: Path) -> None:
 
 
 @with_ruff
+@pytest.mark.parametrize(("selected", "gap"), [('"I", "F"', "\n"), ('"F"', "\n\n")])
+def test_what_stands_around_an_import_that_went_is_in_order(folders: Path, selected: str, gap: str) -> None:
+    settings(folders, pyproject__toml=f"[tool.ruff.lint]\nselect = [{selected}]\n")
+    shutil.copy(folders / "before" / "pyproject.toml", folders / "after")
+    text = "import os\n\nimport torch\n\nfrom a import b\n\nprint(os, b{})\n"
+    (folders / "before" / "a.py").write_text(text.format(", torch"))
+    (folders / "after" / "a.py").write_text(text.format(""))
+    own = OwnTools(folders / "before", ["a.py"], "")
+    own.look(folders / "after")
+    own.mend(folders / "after", ["a.py"])
+    assert (folders / "after" / "a.py").read_text() == f"import os\n{gap}from a import b\n\nprint(os, b)\n"
+
+
+@with_ruff
 def test_an_unused_import_that_was_there_stays(folders: Path) -> None:
     settings(folders, pyproject__toml='[tool.ruff.lint]\nselect = ["I", "F"]\n')
     shutil.copy(folders / "before" / "pyproject.toml", folders / "after")

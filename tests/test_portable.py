@@ -559,6 +559,13 @@ def test_types_that_are_written_out(before: str, after: str) -> None:
     check(f"def f(x, {before}):\n    return x.to(device)", f"def f(x, {after}):\n    return x.to(device)", head)
 
 
+def test_backends_that_are_written_out() -> None:
+    head = "import torch\nfrom typing import Literal\n"
+    used = "def f(backend: Backend = {}):\n    torch.distributed.init_process_group(backend)"
+    before, after = used.format('"nccl"'), used.format("DIST_BACKEND")
+    check(f"Backend = Literal['gloo', 'nccl']\n{before}", f"Backend = Literal['gloo', 'nccl', 'hccl']\n{after}", head)
+
+
 @pytest.mark.parametrize(
     ("source", "code"),
     [

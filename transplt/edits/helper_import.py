@@ -19,6 +19,10 @@ from transplt.syntax.modules import modules_of
 from transplt.syntax.nodes import has_main_guard
 from transplt.syntax.scan import FUNCTIONS, parent
 
+_Import = ast.Import | ast.ImportFrom
+#: How an import of a module begins that lies in a package.
+_OF_PACKAGE = re.compile(r"from (?:\w+\.|\.+)")
+
 
 def import_line(work: Work, place: HelperPlace, local: str) -> str:
     """The import statement of a file for a module at a place, as `local`."""
@@ -175,7 +179,7 @@ def _placed(work: Work, edit: Edit, line: str, uses: Sequence[ast.AST]) -> Place
             first = source.position(offset)[0]
             offset = line_start(source, first - comments_above(source, first))
         return placed(edit, offset, f"{lead_of(source, offset)}{line}{newline}{newline}")
-    own = _own_at_the_end(work, heads)
+    own = _own_together(work, heads, line)
     keys = [_key(node) for node in own]
     (new,) = ast.parse(line).body
     assert isinstance(new, (ast.Import, ast.ImportFrom))
@@ -188,7 +192,7 @@ def _placed(work: Work, edit: Edit, line: str, uses: Sequence[ast.AST]) -> Place
             return placed(edit, line_below(source, before), f"{line}{newline}")
         if not source.line_text(after.lineno - 1).lstrip().startswith("#"):  # a comment stays with what it explains
             return placed(edit, line_start(source, after.lineno), f"{line}{newline}")
-    offset = line_below(source, heads[-1])
+    offset = line_below(source, (own or heads)[-1])
     while (below := re.match(rb"[ \t]+#[^\n]*\n", source.utf8[offset:])) is not None:
         offset += below.end()
     return placed(edit, offset, f"{lead_of(source, offset)}{'' if own else newline}{line}{newline}")
@@ -222,17 +226,25 @@ def _is_used_below(body: list[ast.stmt], node: ast.Import | ast.ImportFrom) -> b
     return any(isinstance(each, ast.Name) and each.id in brought for each in ast.walk(below))
 
 
-def _own_at_the_end(work: Work, heads: Sequence[ast.Import | ast.ImportFrom]) -> list[ast.Import | ast.ImportFrom]:
-    """The imports of the project's own modules that stand below all others, with nothing between them."""
+def _own_together(work: Work, heads: Sequence[ast.Import | ast.ImportFrom], line: str) -> list[_Import]:
+    """The imports of the project's own modules that stand below all others, with nothing between them; else the last
+    such that take more of the package of the new one, where only imports stand below.
+    """
     body = work.scan.tree.body
-    found: list[ast.Import | ast.ImportFrom] = []
+    found: list[_Import] = []
+    below = heads[-1:]
     for node in reversed(heads):
-        names = modules_of(node)
-        own = is_own(work, node) or any(map(work.project.path_of, names))
-        if not own or (found and body.index(found[0]) != body.index(node) + 1):
+        if body.index(below[0]) - body.index(node) > 1:
             break
-        found.insert(0, node)
-    return found
+        own = is_own(work, node) or any(map(work.project.path_of, modules_of(node)))
+        if own:
+            found.insert(0, node)
+        elif found:
+            break
+        below = [node]
+    package = _OF_PACKAGE.match(line)
+    of_it = package is not None and any(package[0] in work.text(node) for node in found)
+    return found if found and (found[-1] is heads[-1] or of_it) else []
 
 
 def _key(node: ast.Import | ast.ImportFrom) -> tuple[bool, bool, int, str]:

@@ -242,6 +242,8 @@ class Form:
 
     def backend(self, edit: Edit, node: ast.Constant, value: str) -> Edit:
         quote, above = self._literal(node), parent(node)
+        if value == "nccl" and _of_a_literal(node):
+            return self.beside(edit, node, "'nccl' alone", "'hccl' added", followed_by(f"{quote}hccl{quote}"))
         if isinstance(above, (ast.List, ast.Tuple, ast.Set)) and value == "nccl" and _admits(above):
             twin = with_twin(f"{quote}nccl{quote}", f"{quote}hccl{quote}")
             return self.beside(edit, above, "'nccl' alone", "'hccl' added", twin)

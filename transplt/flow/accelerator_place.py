@@ -7,7 +7,6 @@ helpers where that is a folder which all find as well, and which imports nothing
 from __future__ import annotations
 
 import posixpath
-import re
 from collections import Counter
 from dataclasses import replace
 
@@ -40,8 +39,6 @@ _FEW = 2
 _HELPERS = ("utils", "util", "common")
 #: First names of modules that are of no package which one installs.
 _OF_PROGRAMS = frozenset({"common", "lib", "model", "models", "src", "util", "utils"})
-#: Where what is shown to users lies: they run it with the release that they have installed.
-_SHOWN = re.compile(r"(?:^|/)(?:examples?|demos?|docs?|tutorials?|notebooks?|samples?)/|\.ipynb$")
 
 
 def module_place(
@@ -73,8 +70,10 @@ def module_place(
 
 
 def _is_of_a_release(project: ProjectFacts, path: str, place: HelperPlace) -> bool:
-    """Whether a file is shown to users of an installed package, and would take from it what older releases lack."""
-    inner = len(place.paths) == 1 and place.package and _SHOWN.search(path)
+    """Whether a file is a notebook, which people open with the release of a package that they have installed, and would
+    take from that what older ones lack.
+    """
+    inner = len(place.paths) == 1 and place.package and path.endswith(NOTEBOOK)
     return bool(inner) and is_installed(project, base := _base(place)) and not is_below(
         path, in_folder(base, place.package.partition(".")[0], ""))  # fmt: skip
 
@@ -85,7 +84,11 @@ def _belongs_elsewhere(project: ProjectFacts, path: str) -> bool:
     if facts is None or edges is None or "/" not in path or facts.extends or outermost_package(path, project.placing):
         return False
     found = {"" if edge.base is None else edge.name.partition(".")[0] for edge in edges}
-    return any(name in {"", *_OF_PROGRAMS} - found for name in (each.partition(".")[0] for each in facts.imported))
+    asked = {"", *_OF_PROGRAMS}.intersection(each.partition(".")[0] for each in facts.imported) - found
+    # Of two folders `models` that beside what else it imports: `import models, utils.log`, with utils in lib.
+    bases = {edge.base for edge in edges if edge.base is not None}
+    files = ((in_folder(base, name), in_folder(base, f"{name}/{INIT}", "")) for name in asked for base in bases)
+    return len(asked) > sum(any(each in project.placing for each in either) for either in files)
 
 
 def _is_lost_when_started(project: ProjectFacts, path: str, place: HelperPlace) -> bool:

@@ -83,6 +83,7 @@ _WITHOUT_NPUS = (
     (frozenset({"lightning", "pytorch_lightning", "lightning_fabric"}), "Lightning",
      re.compile(rb"\b(?:Trainer|Fabric|LightningCLI)(?:\.from_argparse_args)?\(")),
     (frozenset({"audiotools"}), "audiotools", re.compile(rb"\bml\.Accelerator\b")),
+    # Its setup_distribution takes the backend nccl and the device cuda:N (collie/utils/dist_utils.py).
     (frozenset({"collie"}), "CoLLiE", re.compile(rb"\bTrainer\(")),
 )  # fmt: skip
 #: A call that trains, or may, by its name.

@@ -128,10 +128,12 @@ class OwnTools:
         to a linter stays.
         """
         for (tool, rule), wanted in self.to_mend.items():
-            command = tool.mends if tool.formats else (*tool.mends, f"--select={rule}")
             held = {path: read_regular(folder / path, OTHER) for path in sorted(wanted & {*paths})}
             with suppress(OSError, subprocess.SubprocessError):
-                self._run(tool, command, folder, held)
+                self._run(tool, tool.mends if tool.formats else (*tool.mends, f"--select={rule}"), folder, held)
+                if rule == "F401":  # the order of those around it, where it was right
+                    parted = {each.path for each in self._beyond(tool, folder) if each.rule == "I001" and each.alone}
+                    self._run(tool, (*tool.mends, "--select=I001"), folder, sorted(parted.intersection(held)))
             for path, data in held.items():
                 if read_regular(folder / path, OTHER).count(b"# noqa") < data.count(b"# noqa"):
                     (folder / path).write_bytes(data)
