@@ -83,6 +83,21 @@ def test_a_notebook_takes_nothing_that_older_releases_lack(path: str, inside: bo
     assert ("_has_npu" not in after, where) == (inside, "pkg/device.py" if inside else "")
 
 
+@pytest.mark.parametrize(
+    ("text", "more", "where"),
+    [
+        ("x('cuda')\n", {}, ""),  # a line or two of one file need no module
+        ("x('cuda')\n", {"net/b.py": "y = 'cuda'\n"}, "net/device.py"),
+        ("x('cuda')\n", {"run.py": "from net.a import y\ny('cuda')\n"}, "net/device.py"),
+        ("y = 'cuda'\nz = 'cuda'\nx('cuda')\n", {}, "net/device.py"),
+    ],
+)
+def test_a_line_or_two_of_one_file_of_a_package_need_no_module(text: str, more: dict[str, str], where: str) -> None:
+    files = {"setup.py": "", "net/__init__.py": "from .a import y\n", "net/a.py": f"import torch\n{text}", **more}
+    after, place = taken(files, "net/a.py")
+    assert place == where and ("_has_npu = " in after) is (not where)
+
+
 #: A file of a folder without packages, by what it imports; the project has `net.py` and `utils/log.py`.
 _OVERLAID = {"train.py": "import net\nx('cuda')\n", "net.py": "", "utils/log.py": "", "more/own.py": "",
              "more/run.py": "import own\nx('cuda')\n", "lib/log/say.py": "", "lib/models/__init__.py": "",

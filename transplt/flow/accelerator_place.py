@@ -34,7 +34,7 @@ from transplt.syntax.modules import outermost_package, packages_of
 NAMES = ("device", "accelerator", "accelerator_device", "accelerator_1", "accelerator_2")
 #: How the path of a notebook ends.
 NOTEBOOK = ".ipynb"
-#: So many scripts of a folder have no module for themselves.
+#: So many scripts of a folder have no module for themselves, and so many lines of one file.
 _FEW = 2
 _HELPERS = ("utils", "util", "common")
 #: First names of modules that are of no package which one installs.
@@ -63,6 +63,9 @@ def module_place(
         place = place if is_read else _first(project, path, settings, place)
     if place is None or _is_of_a_release(project, path, place) or _belongs_elsewhere(project, path):
         return None
+    small = place.package and place.there is None and not (settings.helper or settings.adds_code)
+    if small and _is_alone(project, path, place):
+        return None
     if _is_lost_when_started(project, path, place):
         return replace(place, paths=()) if tried else None
     above = (in_folder(each, INIT, "") for one in place.paths for each in packages_of(one, project.placing))
@@ -89,6 +92,21 @@ def _belongs_elsewhere(project: ProjectFacts, path: str) -> bool:
     bases = {edge.base for edge in edges if edge.base is not None}
     files = ((in_folder(base, name), in_folder(base, f"{name}/{INIT}", "")) for name in asked for base in bases)
     return len(asked) > sum(any(each in project.placing for each in either) for either in files)
+
+
+def _is_alone(project: ProjectFacts, path: str, place: HelperPlace) -> bool:
+    """Whether a file speaks of CUDA in a line or two, and no other one does that would take the module."""
+    facts, layout = project.placing.get(path), project.once(layout_of)
+    if facts is None or not 0 < facts.speaks <= _FEW or len(place.paths) != 1:
+        return False
+    folder, together = _base(place), layout.parts.get(path)
+    return not any(each != path and (is_below(each, folder) or layout.parts.get(each) is together)
+                   for each in project.once(_speaking))  # fmt: skip
+
+
+def _speaking(project: ProjectFacts) -> list[str]:
+    """The files that speak of CUDA."""
+    return [path for path, facts in project.placing.items() if facts.speaks]
 
 
 def _is_lost_when_started(project: ProjectFacts, path: str, place: HelperPlace) -> bool:
@@ -159,7 +177,7 @@ def _mains(project: ProjectFacts) -> dict[str, str]:
     """A script by the folder from which its module is found: one that lies there, with most of the project, if any."""
     layout = project.once(layout_of)
     started = scripts_among(project, layout, (each for each, edges in layout.edges.items() if edges), "")
-    started.sort(key=lambda each: (len(layout.parts[each]), project.placing[each].speaks))
+    started.sort(key=lambda each: (len(layout.parts[each]), project.placing[each].speaks > 0))
     found: dict[str, str] = {}
     for folder, path in {posixpath.dirname(each): each for each in started}.items():
         place = place_of(project, path, starts=True)
@@ -280,10 +298,11 @@ def _first(project: ProjectFacts, path: str, settings: Settings, place: HelperPl
 
 def _with_their_own(project: ProjectFacts) -> dict[str, str]:
     """A script, outside of packages, that speaks of CUDA and has its module beside it, by its folder."""
-    layout, placing = project.once(layout_of), project.placing
-    speaking = [path for path in layout.edges if placing[path].speaks and not outermost_package(path, placing)]
+    layout = project.once(layout_of)
+    speaking = [path for path in project.once(_speaking) if path in layout.edges]
+    aside = (path for path in speaking if not outermost_package(path, project.placing))
     alone = project.once(_on_their_own)
-    started = [path for path in speaking if is_started(project, layout, path) and path not in alone]
+    started = [path for path in aside if is_started(project, layout, path) and path not in alone]
     places = [(posixpath.dirname(path), path, place_of(project, path, starts=True)) for path in started]
     return {folder: path for folder, path, place in places if place is not None and not place.package
             and [*map(posixpath.dirname, place.paths)] == [folder]}  # fmt: skip
@@ -294,7 +313,7 @@ def _on_their_own(project: ProjectFacts) -> frozenset[str]:
     CUDA too: what they need of its module, which they would not find, stands in them.
     """
     layout = project.once(layout_of)
-    speaking = [path for path, facts in project.placing.items() if facts.speaks and path in layout.edges]
+    speaking = [path for path in project.once(_speaking) if path in layout.edges]
     linked = {path for path in speaking if layout.edges[path] or layout.importers.get(path)}
     if not linked:
         return frozenset()

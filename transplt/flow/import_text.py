@@ -19,8 +19,8 @@ class Placing(NamedTuple):
     those of a module of the project that chooses its device (edits/device_choosers.py); None for every other file.
     `extends`: the folders that it adds to those in which the interpreter looks for modules, "" for one that its text
     does not name. `speaks_of`: names that a module beside it may get (accelerator_place.py) and the file, an
-    `__init__`, has for something. `asks`: whether there is an accelerator, by torch.cuda. `speaks`: of CUDA, in some
-    way. `for_npus`: it chooses NPUs too, for others.
+    `__init__`, has for something. `asks`: whether there is an accelerator, by torch.cuda. `speaks`: the lines that
+    speak of CUDA. `for_npus`: it chooses NPUs too, for others.
     """
 
     imported: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Placing(NamedTuple):
     extends: tuple[str, ...] = ()
     speaks_of: tuple[str, ...] = ()
     asks: bool = False
-    speaks: bool = False
+    speaks: int = 0
     own: tuple[str, ...] | None = None
     for_npus: bool = False
 
@@ -39,7 +39,7 @@ _IMPORT = re.compile(
 )
 GUARD = re.compile(rb"^if[ \t(]+__name__[ \t]*==[ \t]*['\"]__main__['\"]", re.M)
 _CANDIDATES = re.compile(rb"\b(device|accelerator)\b")
-_CUDA = re.compile(rb"cuda|nccl|CUDA_|NCCL_")
+_CUDA = re.compile(rb"(?:cuda|nccl|CUDA_|NCCL_)[^\n]*")
 _NAME = re.compile(r"[.\w]+|\*")
 _ADDED = re.compile(rb"sys\.path(?:\.append\([\"']([^\"'\\]+)[\"']\))?")
 _COMMENT = re.compile(r"#[^\r\n]*")
@@ -62,7 +62,7 @@ def placing_of(data: bytes, path: str) -> Placing:
     return Placing(
         tuple(found), guarded, extends=tuple(each.decode("utf-8", "replace") for each in _ADDED.findall(data)),
         speaks_of=tuple(sorted(spoken)), asks=b"torch.cuda.is_available()" in data,
-        speaks=_CUDA.search(data) is not None,
+        speaks=len(_CUDA.findall(data)),
     )  # fmt: skip
 
 
