@@ -421,11 +421,11 @@ def test_an_absolute_import_stands_above_relative_ones() -> None:
         # What the next line is about keeps its import.
         ("import torch\n\nimport warnings\nwarnings.filter('x')\n", "import torch\n\n{}\n\nimport warnings\nw"),
         ("import torch\n\nimport warnings\n\nwarnings.filter('x')\n", "import warnings\n\n{}\n\nwarnings.f"),
-        ("import warnings\nwarnings.filter('x')\n", "import warnings\n\n{}\nwarnings.f"),  # the only one
+        ("import warnings\nwarnings.filter('x')\n", "import warnings\n\n{}\n\nwarnings.f"),  # the only one
         # A comment stays with its import.
         ("import torch\nimport os   \n     # the net\n", "     # the net\n\n{}\n"),
         ("import torch\n\n# the net\nfrom net import f\n", "# the net\nfrom net import f\n{}\n"),
-        ("import torch\n# settings\na = 1\n", "import torch\n\n{}\n# settings\n"),
+        ("import torch\n# settings\na = 1\n", "import torch\n\n{}\n\n# settings\n"),
     ],
 )
 def test_an_import_parts_nothing_that_belongs_together(head: str, above: str) -> None:
@@ -448,6 +448,22 @@ def test_an_import_stands_with_others_of_its_package(head: str, above: str) -> N
              "run.py": "from pkg.net import f\nx()\n", "setup.py": ""}  # fmt: skip
     after, _ = taken(files, "train.py")
     assert above.format("from pkg.device import DEVICE_TYPE") in after, after
+
+
+@pytest.mark.parametrize(
+    ("imports", "line"),
+    [
+        ("from .net import f\n", "from ..device import DEVICE_TYPE"),
+        ("from ..log import f\nfrom pkg.log import g\n", "from ..device import DEVICE_TYPE"),
+        # It goes by dots to what lies beside it alone.
+        ("from pkg.log import g\nfrom .net import f\n", "from pkg.device import DEVICE_TYPE"),
+        ("import pkg.log\nfrom .net import f\n", "from pkg.device import DEVICE_TYPE"),
+    ],
+)
+def test_the_module_is_named_as_far_as_the_file_goes_by_dots(imports: str, line: str) -> None:
+    files = {"setup.py": "", "pkg/__init__.py": "", "pkg/log.py": "y('cuda')\n", "pkg/nets/__init__.py": "",
+             "pkg/nets/net.py": "", "pkg/nets/a.py": f"import torch\n{imports}x('cuda')\n"}  # fmt: skip
+    assert line in taken(files, "pkg/nets/a.py")[0]
 
 
 def test_a_project_of_torch_hub_takes_no_plain_name() -> None:
@@ -514,7 +530,7 @@ def test_where_torch_loads_torch_npu_by_itself_the_text_in_a_file_is_short() -> 
 
 def test_the_name_that_the_owner_gives() -> None:
     after, where = taken({"train.py": "import torch\nx()\n"}, "train.py", helper="devices")
-    assert after == "import torch\n\nfrom devices import DEVICE_TYPE\nuse(DEVICE_TYPE)\n" and where == "devices.py"
+    assert after == "import torch\n\nfrom devices import DEVICE_TYPE\n\nuse(DEVICE_TYPE)\n" and where == "devices.py"
 
 
 def test_several_names_are_one_statement_in_the_order_of_isort() -> None:
@@ -695,7 +711,7 @@ def test_a_check_uses_the_module_that_is_there_and_writes_none() -> None:
     files = {"pkg/__init__.py": "", "pkg/utils/__init__.py": "", "pkg/utils/cards.py": OURS,
              "pkg/new.py": "import torch\nx()\n"}  # fmt: skip
     after, where = taken(files, "pkg/new.py", helper_file=False)
-    assert after == "import torch\n\nfrom pkg.utils.cards import DEVICE_TYPE\nuse(DEVICE_TYPE)\n" and where == ""
+    assert after == "import torch\n\nfrom pkg.utils.cards import DEVICE_TYPE\n\nuse(DEVICE_TYPE)\n" and where == ""
     del files["pkg/utils/cards.py"]
     after, where = taken(files, "pkg/new.py", helper_file=False)
     assert '\nDEVICE_TYPE = "npu" if _has_npu else "cuda"\n' in after and where == ""

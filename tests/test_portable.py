@@ -14,7 +14,7 @@ from transplt.engine.engine import index_source, migrate_source
 from transplt.flow.facts import ProjectFacts
 from transplt.rules.pages import all_codes
 
-_TAKEN = re.compile(r"\n\n?from device import (?:\([^)]*\)|[^\n]*)\n")
+_TAKEN = re.compile(r"\n\n?from device import (?:\([^)]*\)|[^\n]*)\n\n?")
 
 
 def ported(text: str, **more: object) -> FileResult:
@@ -453,6 +453,22 @@ def test_a_device_that_is_looked_for_in_a_text_from_elsewhere(before: str, after
         (
             "gpu = torch.device(name)\nx = torch.ones(1).cuda(gpu, non_blocking=True)",
             "gpu = torch.device(name)\nx = torch.ones(1).to(gpu, non_blocking=True)",
+        ),
+        ("x = torch.ones(1).cuda(torch.device('cuda'))", "x = torch.ones(1).to(torch.device(DEVICE_TYPE))"),
+        # One that is made of a number would be CUDA's with an older torch.
+        ("x = torch.ones(1).cuda(device=torch.device(gpu))", "x = torch.ones(1).to(device(gpu))"),
+        # An attribute that the file sets to nothing else.
+        (
+            "m._gpu = torch.device(name)\nx = torch.ones(1).cuda(device=m._gpu)",
+            "m._gpu = torch.device(name)\nx = torch.ones(1).to(m._gpu)",
+        ),
+        (
+            "m._gpu = torch.device(name)\nm._gpu = n\nx = torch.ones(1).cuda(m._gpu)",
+            "m._gpu = torch.device(name)\nm._gpu = n\nx = torch.ones(1).to(device(m._gpu))",
+        ),
+        (
+            "m.gpu = torch.device(name)\nx = torch.ones(1).cuda(m.gpu)",
+            "m.gpu = torch.device(name)\nx = torch.ones(1).to(device(m.gpu))",
         ),
         # What else it may be is asked.
         (
@@ -1000,7 +1016,7 @@ _TO_CPU = "import io\n\ndef load(b):\n    {}\n    return torch.load(io.BytesIO(b
 def test_without_a_card_of_cuda_its_storages_are_loaded_to_the_cpu() -> None:
     """An NPU takes that way, too: what was saved on CUDA is not found there."""
     check_noop_portable(_TO_CPU.format("if torch.cuda.is_available():\n        return None", "'cpu'"))
-    gate = _TO_CPU.format("if torch.cuda.is_available():\n        return start()", "None")
+    gate = _TO_CPU.format("if torch.cuda.is_available():\n        return start()", "None").replace("\n\n", "\n")
     check(gate, gate.replace("torch.cuda.is", "device_module.is"))
 
 

@@ -49,25 +49,32 @@ def _package(work: Work, place: HelperPlace) -> str:
         return place.package
     top, folder = posixpath.dirname(place.paths[0]), posixpath.dirname(work.scan.path)
     froms = [node for node in work.scan.imports if isinstance(node, ast.ImportFrom)]
-    relative = any(node.level for node in froms)
+    furthest = max((node.level for node in froms), default=0)
+    above = posixpath.commonpath([top, folder]) if top and folder else ""
+    dots = 1 + folder[len(above) :].count("/")
+    if furthest and dots > max(furthest, 1) and _names(work, place, froms):
+        return place.package  # what lies further away than the file goes by dots
     if not is_below(f"{folder}/", top):
-        above = posixpath.commonpath([top, folder]) if top and folder else ""
         inside = place.package.count(".") > top[len(above) :].count("/") - 1
-        if not relative or not inside or in_folder(above, INIT, "") not in work.project.placing:
+        if not furthest or not inside or in_folder(above, INIT, "") not in work.project.placing:
             return place.package
-        return "." * (1 + folder[len(above) :].count("/")) + top[len(above) + 1 :].replace("/", ".")
-    if not relative and _in_full(work, place, froms):
+        return "." * dots + top[len(above) + 1 :].replace("/", ".")
+    if not furthest and _in_full(work, place, froms):
         return place.package
-    return "." * (1 + folder[len(top) :].count("/"))
+    return "." * dots
+
+
+def _names(work: Work, place: HelperPlace, froms: Sequence[ast.ImportFrom]) -> bool:
+    """Whether a file names the package in full."""
+    names = [node.module or "" for node in froms if not node.level]
+    names += [alias.name for node in work.scan.imports if isinstance(node, ast.Import) for alias in node.names]
+    return place.package.partition(".")[0] in {name.partition(".")[0] for name in names}
 
 
 def _in_full(work: Work, place: HelperPlace, froms: Sequence[ast.ImportFrom]) -> bool:
     """Whether a file without relative imports names the package, may be started, or lies among files that name it."""
-    names = [node.module or "" for node in froms]
-    names += [alias.name for node in work.scan.imports if isinstance(node, ast.Import) for alias in node.names]
-    named = place.package.partition(".")[0] in {name.partition(".")[0] for name in names}
     among = work.project.once(_mostly_in_full, posixpath.dirname(place.paths[0]), place.package)
-    return named or has_main_guard(work.scan.tree) or among
+    return _names(work, place, froms) or has_main_guard(work.scan.tree) or among
 
 
 def _mostly_in_full(project: ProjectFacts, folder: str, package: str) -> bool:
@@ -195,7 +202,10 @@ def _placed(work: Work, edit: Edit, line: str, uses: Sequence[ast.AST]) -> Place
     offset = line_below(source, (own or heads)[-1])
     while (below := re.match(rb"[ \t]+#[^\n]*\n", source.utf8[offset:])) is not None:
         offset += below.end()
-    return placed(edit, offset, f"{lead_of(source, offset)}{'' if own else newline}{line}{newline}")
+    apart = not own and work.settings.style == "portable"
+    alone = apart and source.utf8[offset : offset + 1] not in (b"", b"\n", b"\r")
+    block = f"{'' if own else newline}{line}{newline}{newline if alone else ''}"
+    return placed(edit, offset, f"{lead_of(source, offset)}{block}")
 
 
 def _begun_again(work: Work, uses: Iterable[ast.AST]) -> list[ast.stmt]:

@@ -6,6 +6,7 @@ import ast
 import builtins
 import re
 from functools import cached_property
+from typing import TypeGuard
 
 from transplt.edits.edit import Beside, Edit
 from transplt.edits.helper import helper
@@ -141,15 +142,29 @@ class Form:
         name = self.name(edit, "DEVICE_TYPE" if given is None else "device")
         self.done.add(id(call))
         shown = f".to({name})" if given is None else f".to({name}(...))"
-        return self.edit(edit, call, "NPU210", ".cuda()", shown, moved_to(name, with_argument=given is not None))
+        made = self._is_made(given) and len(given.args) == 1 and not given.keywords
+        change = moved_to(name, with_argument=given is not None, made=made)
+        return self.edit(edit, call, "NPU210", ".cuda()", shown, change)
 
     def _is_device(self, node: ast.expr) -> bool:
-        """True for a name that its function, or the file, sets once, to a torch.device."""
-        bound = self.work.names.lookup(node.id, self.work.scan.scope_of(node)) if isinstance(node, ast.Name) else None
-        match [parent(each.node) for each in bound[1]] if bound is not None else []:
-            case [ast.Assign(targets=[ast.Name()], value=ast.Call(func=called))]:
-                return self.work.names.qualified(called) == "torch.device"
-        return False
+        """True for a torch.device: a name that its function, or the file, sets once to one, a private attribute that
+        the file sets to nothing else, and one that is made of a text.
+        """
+        match node:
+            case ast.Name():
+                bound = self.work.names.lookup(node.id, self.work.scan.scope_of(node))
+                stores = [each.node for each in bound[1]] if bound is not None else []
+                stores = stores if len(stores) == 1 else []
+            case ast.Attribute(attr=attr) if attr[:1] == "_":
+                stores = [each for each in self.work.scan.attributes.get(attr, ()) if isinstance(each.ctx, ast.Store)]
+            case _:
+                return self._is_made(node) and bool(node.args) and string_of(node.args[0]) is not None
+        above = [parent(each) for each in stores]
+        return bool(above) and all(isinstance(each, ast.Assign) and self._is_made(each.value) for each in above)
+
+    def _is_made(self, node: ast.expr | None) -> TypeGuard[ast.Call]:
+        """True for a call of torch.device."""
+        return isinstance(node, ast.Call) and self.work.names.qualified(node.func) == "torch.device"
 
     def _mapped(self, edit: Edit, node: ast.Lambda, call: ast.Call) -> Edit:
         """`map_location=lambda storage, loc: storage.cuda(i)` -> `map_location=device(i)`: all that is loaded goes to

@@ -66,9 +66,9 @@ def with_first(call: cst.Call, value: str) -> cst.Call:
 
 
 @edit_of("Call")
-def moved_to(call: cst.Call, name: str, *, with_argument: bool = False) -> cst.Call:
-    """`x.cuda()` -> `x.to(name)`; with an argument `x.cuda(i)` -> `x.to(name(i))`, or `x.to(i)` without a name. What
-    else it had gets its name.
+def moved_to(call: cst.Call, name: str, *, with_argument: bool = False, made: bool = False) -> cst.Call:
+    """`x.cuda()` -> `x.to(name)`; with an argument `x.cuda(i)` -> `x.to(name(i))`, also of a call that has `made` one, or
+    `x.to(i)` without a name. What else it had gets its name.
     """
     args = list(call.args)
     at = next((index for index, arg in enumerate(args) if keyword_of(arg) == "device"), 0) if with_argument else -1
@@ -77,7 +77,9 @@ def moved_to(call: cst.Call, name: str, *, with_argument: bool = False) -> cst.C
         for index, arg in enumerate(args)
     ]
     if with_argument:
-        where = cst.Call(expression(name), [cst.Arg(args[at].value)]) if name else args[at].value
+        given = args[at].value
+        arguments = given.args if made and isinstance(given, cst.Call) else [cst.Arg(given)]
+        where = cst.Call(expression(name), arguments) if name else given
         new[at] = args[at].with_changes(value=where, keyword=None, equal=cst.MaybeSentinel.DEFAULT)
     else:
         new.insert(0, cst.Arg(expression(name), comma=comma() if new else cst.MaybeSentinel.DEFAULT))
