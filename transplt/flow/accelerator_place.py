@@ -61,7 +61,7 @@ def module_place(
         # What a loader reads finds the module as the files beside it do.
         is_read = not starts and _as_beside(project, project.once(layout_of), path, settings.entry) is not None
         place = place if is_read else _first(project, path, settings, place)
-    if place is None or _is_of_a_release(project, path, place) or _belongs_elsewhere(project, path):
+    if place is None or _belongs_elsewhere(project, path):
         return None
     small = place.package and place.there is None and not (settings.helper or settings.adds_code)
     if small and _is_alone(project, path, place):
@@ -70,15 +70,6 @@ def module_place(
         return replace(place, paths=()) if tried else None
     above = (in_folder(each, INIT, "") for one in place.paths for each in packages_of(one, project.placing))
     return None if any(stop_of(project, each, settings) for each in above) else place
-
-
-def _is_of_a_release(project: ProjectFacts, path: str, place: HelperPlace) -> bool:
-    """Whether a file is a notebook, which people open with the release of a package that they have installed, and would
-    take from that what older ones lack.
-    """
-    inner = len(place.paths) == 1 and place.package and path.endswith(NOTEBOOK)
-    return bool(inner) and is_installed(project, base := _base(place)) and not is_below(
-        path, in_folder(base, place.package.partition(".")[0], ""))  # fmt: skip
 
 
 def _belongs_elsewhere(project: ProjectFacts, path: str) -> bool:
@@ -188,7 +179,8 @@ def _mains(project: ProjectFacts) -> dict[str, str]:
 
 def _of_a_notebook(project: ProjectFacts, path: str, settings: Settings) -> HelperPlace | None:
     """The place of what a notebook imports from its own folder or one above; None where that is nothing of the project:
-    a cell may have gone there in any way, and finds what lies beside it.
+    a cell may have gone there in any way, and finds what lies beside it. So with an installed package: people open a
+    notebook with a release of it that may lack the module.
     """
     above = posixpath.dirname(path).split("/")
     bases = ["/".join(above[:end]) for end in range(len(above), -1, -1)]
@@ -198,7 +190,7 @@ def _of_a_notebook(project: ProjectFacts, path: str, settings: Settings) -> Help
             for target in (each for each in files if each in project.placing):
                 place = module_place(project, target, settings, starts=False)
                 if place is not None and len(place.paths) == 1 and _base(place) == base:
-                    return place
+                    return None if place.package and is_installed(project, base) else place
     return None
 
 

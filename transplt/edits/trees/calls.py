@@ -67,7 +67,7 @@ def with_first(call: cst.Call, value: str) -> cst.Call:
 
 @edit_of("Call")
 def moved_to(call: cst.Call, name: str, *, with_argument: bool = False, made: bool = False) -> cst.Call:
-    """`x.cuda()` -> `x.to(name)`; with an argument `x.cuda(i)` -> `x.to(name(i))`, also of a call that has `made` one, or
+    """`x.cuda()` -> `x.to(name)`; with an argument `x.cuda(i)` -> `x.to(name(i))`, also if a call has `made` that, or
     `x.to(i)` without a name. What else it had gets its name.
     """
     args = list(call.args)
