@@ -599,6 +599,9 @@ _AT, _FLASH = "import torch\nx = torch.zeros(1, device='cuda')\n", "from flash_a
 _STARTED = f"{_AT}if __name__ == '__main__':\n    run()\n"
 
 
+_OLD_TORCH = "import torch\nif torch.__version__.startswith('0'):\n"
+
+
 @pytest.mark.parametrize(
     ("files", "left"),
     [
@@ -614,6 +617,16 @@ _STARTED = f"{_AT}if __name__ == '__main__':\n    run()\n"
           "mod.py": _AT, "net.py": _AT, "sample.py": f"import net\n{_AT}"}, "mod.py train.py"),
         ({"train.py": f"from audiotools import ml\nimport net\n{_STARTED}    ml.Accelerator()\n", "net.py": _AT,
           "setup.py": ""}, "net.py train.py"),
+        # What only a branch for another torch imports, and what asks NVIDIA's library as it is loaded.
+        ({"net.py": f"{_OLD_TORCH}    from old import f\n", "old.py": _AT, "run.py": f"import net\n{_AT}"},
+         "old.py"),
+        ({"net.py": f"{_OLD_TORCH}    from old import f\n", "old.py": _AT, "run.py": f"import old\n{_AT}"},
+         ""),
+        ({"lib/__init__.py": "", "lib/net.py": f"{_OLD_TORCH}    from .old.bn import f\n",
+          "lib/old/__init__.py": "from .bn import f\n", "lib/old/bn.py": _AT, "run.py": f"import lib.net\n{_AT}"},
+         "lib/old/bn.py"),
+        ({"a.py": f"import pynvml\npynvml.nvmlInit()\n{_AT}"}, "a.py"),
+        ({"a.py": f"import pynvml\ndef f():\n    pynvml.nvmlInit()\n{_AT}"}, ""),
         ({"train.py": f"from collie.controller.trainer import Trainer\nimport net\n{_STARTED}    Trainer()\n",
           "net.py": _AT}, "net.py train.py"),
         ({"train.py": f"from audiotools import ml\nimport p.net\n{_STARTED}    ml.Accelerator()\n", "p/net.py": _AT,

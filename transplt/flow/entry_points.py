@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from transplt.base.closure import closure
-from transplt.flow.entry_text import Entry, of_others
+from transplt.flow.entry_text import NVML, Entry, of_others
 from transplt.flow.option_defaults import joined
 from transplt.rules.packages import fails_to_load
 from transplt.syntax.modules import PROSE, named_aside, outermost_package
@@ -161,9 +161,11 @@ class _Tree:
         found: dict[str, str] = {}
         leads: dict[str, set[str]] = {}
         for path, entry in self.entries.items():
-            names = (each for each in entry.imports if fails_to_load(each) and not self._imported(each, path))
+            fails = (each for each in entry.imports if fails_to_load(each) or each == NVML)
+            names = (each for each in fails if not self._imported(each, path))
             if name := next(names, ""):
-                found[path] = f"stop at import {name.partition('.')[0]} ({path})"
+                at = "nvmlInit()" if name == NVML else f"import {name.partition('.')[0]}"
+                found[path] = f"stop at {at} ({path})"
             around = _packages_above(path) if path in self.imported or not entry.starts else ()
             leads[path] = {*self.at_once[path], *around}
         return _leading_to(found, self.entries, leads)
@@ -237,8 +239,9 @@ def aside_of(
     trains = {path for path in meant if every[path].trains}
     by = {path: f"train through {entry.trainer}, which takes no NPU" for path, entry in every.items() if entry.trainer}
     taken = {path: frozenset(names) for path, names in tree.taken.items()}
+    never = dict.fromkeys(_of_another_torch(tree), "import it with another torch alone")
     plain = Aside(untorched=_untorched(tree), taken=taken, whole=frozenset(tree.whole),
-                  failing=tree.failing, trainers=by)  # fmt: skip
+                  failing={**never, **tree.failing}, trainers=by)  # fmt: skip
     if not trains:
         return _late(plain, meant, set(), meant, tree, set(), _for_users(meant, tree))
     foreign = _foreign(trains, tree, started)
@@ -386,6 +389,15 @@ def _unasked(reached: set[str], starts: Collection[str], tree: _Tree) -> tuple[s
         registered = {posixpath.dirname(path) for path in apart if tree.entries[path].loads}
         idle |= {path for path in apart if not _below(path, registered)}
     return idle, _asked_by(tree.choices, idle, tree)
+
+
+def _of_another_torch(tree: _Tree) -> set[str]:
+    """What nothing loads but a branch for another torch."""
+    never = {tree._imported(name, path) for path, entry in tree.entries.items() for name in entry.never}
+    above = {package for path in never for package in _packages_above(path)}
+    begin = {path for path, entry in tree.entries.items() if entry.starts or path not in tree.imported | above}
+    living = _loaded(begin, tree.living, tree.entries) if never - {""} else set()
+    return _loaded(never - {""}, tree.leads, tree.entries) - living
 
 
 def _chosen(reached: set[str], tree: _Tree) -> dict[str, str]:

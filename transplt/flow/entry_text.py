@@ -86,6 +86,9 @@ _WITHOUT_NPUS = (
     # Its setup_distribution takes the backend nccl and the device cuda:N (collie/utils/dist_utils.py).
     (frozenset({"collie"}), "CoLLiE", re.compile(rb"\bTrainer\(")),
 )  # fmt: skip
+#: What a file calls as it is loaded where it asks NVIDIA's library for its cards, and what stands for that.
+_ASKS_NVML = re.compile(rb"^(?:\w+\.)?nvmlInit\(", re.M)
+NVML = "pynvml.nvmlInit"
 #: A call that trains, or may, by its name.
 _MAY_TRAIN = re.compile(rb"(?i:train|fit|launch|learn|finetune)\w*\(")
 _GOES_BACK = Texts(b".backward(")
@@ -245,6 +248,8 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
             when, switches = _when(data, match.start(), len(match["indent"]), torch)
             found[when].update(names)
             unasked.update(product(names, switches))
+    if b"nvmlInit" in data and _ASKS_NVML.search(data) is not None:
+        found[0].add(NVML)
     at_once, called, branched, guarded, _, never = (tuple(sorted(names)) for names in found)
     by_name, starts = _LOADS_BY_NAME.in_(data), _STARTS.in_(data)
     loads = by_name | _REGISTERS.in_(data)
