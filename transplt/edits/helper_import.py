@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from transplt.base.text.source import Source
 from transplt.edits.edit import AtTop, Edit
 from transplt.edits.imports import code_begins, import_head, is_own
 from transplt.edits.lines import Placed, comments_above, lead_of, line_below, line_start, placed
@@ -187,18 +188,8 @@ def _placed(work: Work, edit: Edit, line: str, uses: Sequence[ast.AST]) -> Place
             offset = line_start(source, first - comments_above(source, first))
         return placed(edit, offset, f"{lead_of(source, offset)}{line}{newline}{newline}")
     own = _own_together(work, heads, line)
-    keys = [_key(node) for node in own]
-    (new,) = ast.parse(line).body
-    assert isinstance(new, (ast.Import, ast.ImportFrom))
-    compared = None if keys == sorted(keys) else 1  # where they have no order, relative ones still come last
-    after = next((node for node, key in zip(own, keys, strict=True) if key[:compared] > _key(new)[:compared]), None)
-    ranked = [key[:compared] for key in keys]
-    if after is not None and ranked == sorted(ranked):
-        before = own[own.index(after) - 1] if after is not own[0] else after
-        if _key(after)[0] and not _key(before)[0] and not _key(new)[0]:  # parted by an empty line
-            return placed(edit, line_below(source, before), f"{line}{newline}")
-        if not source.line_text(after.lineno - 1).lstrip().startswith("#"):  # a comment stays with what it explains
-            return placed(edit, line_start(source, after.lineno), f"{line}{newline}")
+    if (offset := _in_order(source, own, line)) is not None:
+        return placed(edit, offset, f"{line}{newline}")
     offset = line_below(source, (own or heads)[-1])
     while (below := re.match(rb"[ \t]+#[^\n]*\n", source.utf8[offset:])) is not None:
         offset += below.end()
@@ -206,6 +197,24 @@ def _placed(work: Work, edit: Edit, line: str, uses: Sequence[ast.AST]) -> Place
     alone = apart and source.utf8[offset : offset + 1] not in (b"", b"\n", b"\r")
     block = f"{'' if own else newline}{line}{newline}{newline if alone else ''}"
     return placed(edit, offset, f"{lead_of(source, offset)}{block}")
+
+
+def _in_order(source: Source, own: list[_Import], line: str) -> int | None:
+    """Where an import goes among the project's own; None below them."""
+    (new,) = ast.parse(line).body
+    assert isinstance(new, (ast.Import, ast.ImportFrom))
+    keys = [_key(node) for node in own]
+    compared = None if keys == sorted(keys) else 1  # where they have no order, relative ones still come last
+    ranked = [key[:compared] for key in keys]
+    at = next((at for at, rank in enumerate(ranked) if rank > _key(new)[:compared]), None)
+    if at is None or ranked != sorted(ranked):
+        return None
+    after, before = own[at], own[max(at - 1, 0)]
+    if _key(after)[0] and not _key(before)[0] and not _key(new)[0]:  # parted by an empty line
+        return line_below(source, before)
+    # A comment stays with what it explains.
+    explained = source.line_text(after.lineno - 1).lstrip().startswith("#")
+    return None if explained else line_start(source, after.lineno)
 
 
 def _begun_again(work: Work, uses: Iterable[ast.AST]) -> list[ast.stmt]:

@@ -47,7 +47,7 @@ from transplt.rules.rule_set import compile_rules
 from transplt.rules.versions import loads_itself
 from transplt.syntax.configurations import is_configuration
 from transplt.syntax.files import File, Files
-from transplt.syntax.modules import imported_names
+from transplt.syntax.modules import absolute, imported_names
 from transplt.syntax.nodes import has_main_guard
 
 __all__ = ["ModuleFacts", "ProjectFacts", "index_source", "migrate_source", "survey_source"]
@@ -72,7 +72,9 @@ def index_source(data: bytes, path: str, settings: Settings, files: Files | None
         both = settings.style == "portable"
         left = not both or settings.leaves(path) or settings.ignored_codes(path)
         own = None if left else names_of_chooser(path, data)
-        facts = replace(facts, placing=placing_of(data, path)._replace(own=own, for_npus=both and chooses_npus(data)))
+        placing = placing_of(data, path)._replace(own=own, for_npus=both and chooses_npus(data))
+        full = (absolute(path, len(each) - len(name), name) for each in placing.imported if (name := each.lstrip(".")))
+        facts = replace(facts, placing=placing, used_from=facts.used_from or tuple(full))  # of what is not parsed
     renames = tuple((rule.old, rule.new) for rule in compile_rules(settings).user.definitions.values())
     if renames:
         facts = replace(facts, renames=renames, uses=_uses(data, path, settings, renames))

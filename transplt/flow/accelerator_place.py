@@ -61,10 +61,7 @@ def module_place(
         # What a loader reads finds the module as the files beside it do.
         is_read = not starts and _as_beside(project, project.once(layout_of), path, settings.entry) is not None
         place = place if is_read else _first(project, path, settings, place)
-    if place is None or _belongs_elsewhere(project, path):
-        return None
-    small = place.package and place.there is None and not (settings.helper or settings.adds_code)
-    if small and _is_alone(project, path, place):
+    if place is None or _belongs_elsewhere(project, path) or _is_alone(project, path, place, settings):
         return None
     if _is_lost_when_started(project, path, place):
         return replace(place, paths=()) if tried else None
@@ -85,14 +82,15 @@ def _belongs_elsewhere(project: ProjectFacts, path: str) -> bool:
     return len(asked) > sum(any(each in project.placing for each in either) for either in files)
 
 
-def _is_alone(project: ProjectFacts, path: str, place: HelperPlace) -> bool:
-    """Whether a file speaks of CUDA in a line or two, and no other one does that would take the module."""
-    facts, layout = project.placing.get(path), project.once(layout_of)
-    if facts is None or not 0 < facts.speaks <= _FEW or len(place.paths) != 1:
+def _is_alone(project: ProjectFacts, path: str, place: HelperPlace, settings: Settings) -> bool:
+    """Whether a file of a package speaks of CUDA in a line or two, and no other one does that would take the module."""
+    facts, parts = project.placing.get(path), project.once(layout_of).parts
+    if facts is None or not 0 < facts.speaks <= _FEW or not place.package or place.there is not None:
         return False
-    folder, together = _base(place), layout.parts.get(path)
-    return not any(each != path and (is_below(each, folder) or layout.parts.get(each) is together)
-                   for each in project.once(_speaking))  # fmt: skip
+    folder = _base(place)
+    others = (each for each in project.once(_speaking) if each != path)
+    alone = not any(is_below(each, folder) or parts.get(each) is parts.get(path) for each in others)
+    return alone and not (settings.helper or settings.adds_code)
 
 
 def _speaking(project: ProjectFacts) -> list[str]:

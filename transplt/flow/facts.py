@@ -27,7 +27,7 @@ from transplt.flow.saved_files import options_published
 from transplt.flow.support import SupportFacts, SupportProject
 from transplt.flow.vendored import Copy
 from transplt.syntax.files import Files
-from transplt.syntax.modules import absolute, module_name, named_aside
+from transplt.syntax.modules import module_name, named_aside
 from transplt.syntax.names import SELF
 
 
@@ -396,9 +396,7 @@ def _join_names(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     defined: set[str] = set()
     imported = {f"{item.module}.{local}": target for item in every for local, target in item.imports}
     for item in every:
-        read = item.placing.imported if item.placing is not None and not item.imports else ()  # of what is not parsed
-        full = (absolute(item.path, len(each) - len(name), name) for each in read if (name := each.lstrip(".")))
-        used.update(joined.canonical(name) for name in (*item.used_from, *item.imported, *full))
+        used.update(joined.canonical(name) for name in (*item.used_from, *item.imported))
         defined.update(f"{item.module}.{name}" for name in item.defined)
         joined.parameters.update(dict(item.parameters))
     names_of: dict[str, list[str]] = {}
