@@ -46,36 +46,19 @@ def _package(work: Work, place: HelperPlace) -> str:
     """The package as a file names it: relative inside of it, unless the file names it in full or may be started; one
     that imports nothing of it does as most of the others do. A notebook is part of none.
     """
-    if not work.scan.path.endswith(".py"):
-        return place.package
     top, folder = posixpath.dirname(place.paths[0]), posixpath.dirname(work.scan.path)
-    froms = [node for node in work.scan.imports if isinstance(node, ast.ImportFrom)]
-    furthest = max((node.level for node in froms), default=0)
     above = posixpath.commonpath([top, folder]) if top and folder else ""
-    dots = 1 + folder[len(above) :].count("/")
-    if furthest and dots > max(furthest, 1) and _names(work, place, froms):
+    dots, imported = 1 + folder[len(above) :].count("/"), work.project.placing[work.scan.path].imported
+    furthest = max((len(name) - len(name.lstrip(".")) for name in imported), default=0)
+    named = place.package.partition(".")[0] in {name.partition(".")[0] for name in imported}
+    if not work.scan.path.endswith(".py") or (0 < furthest < dots and named):
         return place.package  # what lies further away than the file goes by dots
     if not is_below(f"{folder}/", top):
         inside = place.package.count(".") > top[len(above) :].count("/") - 1
-        if not furthest or not inside or in_folder(above, INIT, "") not in work.project.placing:
-            return place.package
-        return "." * dots + top[len(above) + 1 :].replace("/", ".")
-    if not furthest and _in_full(work, place, froms):
-        return place.package
-    return "." * dots
-
-
-def _names(work: Work, place: HelperPlace, froms: Sequence[ast.ImportFrom]) -> bool:
-    """Whether a file names the package in full."""
-    names = [node.module or "" for node in froms if not node.level]
-    names += [alias.name for node in work.scan.imports if isinstance(node, ast.Import) for alias in node.names]
-    return place.package.partition(".")[0] in {name.partition(".")[0] for name in names}
-
-
-def _in_full(work: Work, place: HelperPlace, froms: Sequence[ast.ImportFrom]) -> bool:
-    """Whether a file without relative imports names the package, may be started, or lies among files that name it."""
-    among = work.project.once(_mostly_in_full, posixpath.dirname(place.paths[0]), place.package)
-    return _names(work, place, froms) or has_main_guard(work.scan.tree) or among
+        known = furthest and inside and in_folder(above, INIT, "") in work.project.placing
+        return "." * dots + top[len(above) + 1 :].replace("/", ".") if known else place.package
+    full = named or has_main_guard(work.scan.tree) or work.project.once(_mostly_in_full, top, place.package)
+    return place.package if full and not furthest else "." * dots
 
 
 def _mostly_in_full(project: ProjectFacts, folder: str, package: str) -> bool:
@@ -188,8 +171,8 @@ def _placed(work: Work, edit: Edit, line: str, uses: Sequence[ast.AST]) -> Place
             offset = line_start(source, first - comments_above(source, first))
         return placed(edit, offset, f"{lead_of(source, offset)}{line}{newline}{newline}")
     own = _own_together(work, heads, line)
-    if (offset := _in_order(source, own, line)) is not None:
-        return placed(edit, offset, f"{line}{newline}")
+    if (among := _in_order(source, own, line)) is not None:
+        return placed(edit, among, f"{line}{newline}")
     offset = line_below(source, (own or heads)[-1])
     while (below := re.match(rb"[ \t]+#[^\n]*\n", source.utf8[offset:])) is not None:
         offset += below.end()

@@ -87,6 +87,10 @@ def facts_of(slots: Slots, rules: RuleSet) -> ModuleFacts:
     """The facts of a scanned file."""
     links, marks = _shared(slots)
     scan, root = slots.scan, slots.scan.root
+    parameters = ((key, names) for key, names in slots.own.parameters().items()
+                  if any(slots.marks_of(f"p:{key}.{name}") & {DEVICE, BACKEND} for name in names))  # fmt: skip
+    every = scan.calls_by_last_name(("add_argument", "add_option"))
+    flags = [call for call in every if isinstance(call.func, ast.Attribute)]
     first = {name: bindings[0] for name, bindings in root.bindings.items()}
     return ModuleFacts(
         path=scan.path,
@@ -97,10 +101,10 @@ def facts_of(slots: Slots, rules: RuleSet) -> ModuleFacts:
         used_from=tuple(sorted(_used_from(slots))),
         links=links,
         marks=marks,
-        parameters=_parameters(slots),
+        parameters=tuple(sorted(parameters)),
         own_cuda=tuple(sorted(own_cuda(slots))),
         cuda_data=tuple(sorted(_cuda_data(scan))),
-        flags=tuple(sorted(_flags(scan))),
+        flags=tuple(sorted({name for call in flags if "cuda" in (name := destination(call))})),
         matched=tuple(sorted(_matched(scan))),
         has_kernels=_has_kernels(scan.source.utf8),
         instances=tuple(sorted(_instances(slots))),
@@ -145,13 +149,6 @@ def _used_from(slots: Slots) -> set[str]:
         if "cuda" in name.lower() or name in _HANDED_ON:
             used.update(full for node in nodes if (full := slots.names.qualified(node)) is not None)
     return used
-
-
-def _parameters(slots: Slots) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Parameter names of the functions whose parameters hold devices or backends: callers map positions to them."""
-    every = slots.own.parameters().items()
-    marks = ((key, names, (slots.marks_of(f"p:{key}.{name}") for name in names)) for key, names in every)
-    return tuple(sorted((key, names) for key, names, found in marks if any(each & {DEVICE, BACKEND} for each in found)))
 
 
 def parameters_in_text(data: bytes, path: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -210,12 +207,6 @@ def _cuda_data(scan: Scan) -> set[str]:
         bindings = scope.bindings.get("cuda", ()) if scope.kind == "class" else ()
         found = found or any(binding.kind == "assign" or is_property(binding.node) for binding in bindings)
     return {"cuda"} if found else set()
-
-
-def _flags(scan: Scan) -> set[str]:
-    """Destinations of command line flags that mention cuda."""
-    calls = scan.calls_by_last_name(("add_argument", "add_option"))
-    return {name for call in calls if isinstance(call.func, ast.Attribute) and "cuda" in (name := destination(call))}
 
 
 def _matched(scan: Scan) -> set[str]:
