@@ -112,7 +112,9 @@ def _leave_what_never_runs(work: Work, starts: list[int]) -> None:
 
 
 def _left(edit: Edit, extent: Extent, places: list[int]) -> Note:
-    if edit.code == _LIBRARY and _is_compared(edit.node):
+    above = parent(edit.node)
+    above = parent(above) if isinstance(above, (ast.List, ast.Tuple, ast.Set)) else above
+    if edit.code == _LIBRARY and isinstance(above, ast.Compare):
         old, new = edit.api.rpartition(".")[2], _new_name(edit)
         message = f"a comparison with {old} is false on NPUs: the library calls them {new}"
         help_ = f"test for both: in ({old}, {new}, ...)"
@@ -141,14 +143,6 @@ def _names_both(work: Work, edit: Edit) -> bool:
 def _new_name(edit: Edit) -> str:
     """The last part of the name that an edit was to write."""
     return edit.becomes.rpartition(".")[2]
-
-
-def _is_compared(node: ast.AST) -> bool:
-    """True for a side of a comparison, and an element of one that is written out."""
-    above = parent(node)
-    if isinstance(above, (ast.List, ast.Tuple, ast.Set)):
-        above = parent(above)
-    return isinstance(above, ast.Compare)
 
 
 class _Areas:

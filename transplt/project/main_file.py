@@ -55,10 +55,12 @@ def _check_targets(program: Program, entry: str, targets: tuple[str, ...]) -> No
     found = find_models(program, find_training(program), ())
     trained = list(dict.fromkeys(spelled(origin) for origin in found.origins))
     models = list(dict.fromkeys([*trained, *_likely(program)]))
+    variables = {name for file in program.files for scope in file.scan.scopes.values() for name in scope.bindings}
+    variables.update(slot[2] for slot in program.values)
     for target in targets:
         if any(is_named(each, (target,)) for each in models):
             continue
-        if not models and target.rpartition(".")[2] in _variables(program):
+        if not models and target.rpartition(".")[2] in variables:
             continue  # a model that nobody asks for anything
         where = f"no model of the program of {shown(entry)} has this name"
         near = difflib.get_close_matches(target, models, n=_MOST_NAMES, cutoff=0.6)
@@ -93,8 +95,3 @@ def _likely(program: Program) -> list[str]:
             elif isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name) and base.value.id == "self":
                 found.append(f"self.{base.attr}")
     return found
-
-
-def _variables(program: Program) -> set[str]:
-    names = {name for file in program.files for scope in file.scan.scopes.values() for name in scope.bindings}
-    return names | {slot[2] for slot in program.values}

@@ -35,7 +35,12 @@ def rebuilt(
     """
     new = old.with_changes(func=expression(callee), args=_pieces(old, pieces))
     text = code(new) + tail
-    return text if "#" in text or fits(text) else _broken_up(new, indent) + tail
+    if "#" in text or fits(text):
+        return text
+    nothing, default = cst.SimpleWhitespace(""), cst.MaybeSentinel.DEFAULT
+    bare = [arg.with_changes(comma=default, whitespace_after_arg=nothing) for arg in new.args]
+    inner = "".join(f"{indent}    {code(each)},\n" for each in bare)
+    return f"{code(new.func)}(\n{inner}{indent}){tail}"
 
 
 @edit_of("Call")
@@ -92,13 +97,6 @@ def indexed_by_parts(found: cst.Subscript, torch: str) -> str:
         spaced = [each.with_changes(comma=comma()) for each in found.slice]
         real = real.with_changes(slice=[*spaced, last])
     return f"{torch}.view_as_complex({code(real)})"
-
-
-def _broken_up(call: cst.Call, indent: str) -> str:
-    nothing, default = cst.SimpleWhitespace(""), cst.MaybeSentinel.DEFAULT
-    bare = [arg.with_changes(comma=default, whitespace_after_arg=nothing) for arg in call.args]
-    inner = "".join(f"{indent}    {code(each)},\n" for each in bare)
-    return f"{code(call.func)}(\n{inner}{indent})"
 
 
 def _pieces(old: cst.Call, pieces: Sequence[Piece]) -> list[cst.Arg]:

@@ -63,7 +63,11 @@ def rewritten(document: Document) -> Rewritten:
         ]  # fmt: skip
         return result
     result.utf8, result.spliced = changed.utf8, spliced
-    result.findings += [_done(document, edit) for edit in wanted]
+    for edit in wanted:
+        before, after = document.source.slice(*extent_of(edit)), str(edit.new)
+        operation = Operation.INSERT if not before else Operation.MODIFY if after else Operation.DELETE
+        done = Replacement(operation, before, after)
+        result.findings.append(replace(_record(document, edit), edit=done, applied=True))
     return result
 
 
@@ -161,12 +165,6 @@ def _record(document: Document, edit: Edit) -> Finding:
         api=edit.api,
         help=edit.help,
     )
-
-
-def _done(document: Document, edit: Edit) -> Finding:
-    before, after = document.source.slice(*extent_of(edit)), str(edit.new)
-    operation = Operation.INSERT if not before else Operation.MODIFY if after else Operation.DELETE
-    return replace(_record(document, edit), edit=Replacement(operation, before, after), applied=True)
 
 
 def _offered(document: Document, edit: Edit, reason: str) -> Finding:

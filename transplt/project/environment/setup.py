@@ -104,7 +104,9 @@ def _set_up(
         needs.wanted = [other for other in needs.wanted if other.name != distribution_of(each).lower()]
     torch = _torch_for(needs.torch)
     base = _base_for(torch, base or sys.executable)
-    asked = _digest(needs, torch, stand_ins, str(installer.folder))
+    words, modules = sorted(each.words for each in needs.wanted), sorted(needs.modules)
+    text = json.dumps([words, needs.of_torch, torch, sorted(stand_ins), modules, str(installer.folder)])
+    asked = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
     if (made := _made(place, asked)) is not None:
         return made
     _announce(project, installer, needs, torch, stand_ins, say)
@@ -171,12 +173,6 @@ def _made(place: Path, asked: str) -> SetUp | None:
         )  # fmt: skip
     except (KeyError, TypeError):
         return None
-
-
-def _digest(needs: Needs, torch: str, stand_ins: Sequence[str], folder: str) -> str:
-    words = sorted(each.words for each in needs.wanted)
-    text = json.dumps([words, needs.of_torch, torch, sorted(stand_ins), sorted(needs.modules), folder])
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _torch_for(specifier: str) -> str:
