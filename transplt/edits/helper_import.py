@@ -234,16 +234,13 @@ def _own_together(work: Work, heads: Sequence[ast.Import | ast.ImportFrom], line
     """
     body = work.scan.tree.body
     found: list[_Import] = []
-    below = heads[-1:]
+    below = heads[-1]
     for node in reversed(heads):
-        if body.index(below[0]) - body.index(node) > 1:
-            break
         own = is_own(work, node) or any(map(work.project.path_of, modules_of(node)))
-        if own:
-            found.insert(0, node)
-        elif found:
+        if body.index(below) - body.index(node) > 1 or (found and not own):
             break
-        below = [node]
+        found[:0] = [node] if own else []
+        below = node
     package = _OF_PACKAGE.match(line)
     of_it = package is not None and any(package[0] in work.text(node) for node in found)
     return found if found and (found[-1] is heads[-1] or of_it) else []

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from transplt.base.text.lexer import lex
 from transplt.base.text.source import Source
 from transplt.syntax.nodes import block_of
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import ancestor, parent
 
 #: Blanks, and line ends that a backslash takes back, at the end of what stands before a statement.
 _BEFORE = re.compile(rb"(?:[ \t\f]|\\(?:\r\n|\r|\n))*\Z")
@@ -110,7 +110,9 @@ def indent_of(source: Source, node: ast.stmt) -> str:
     joint = joint_before(source, head)
     if joint is None or not joint.suite:
         return _written_before(source, head)
-    return (_header_indent(source, node) or "") + indent_unit(source, _tree(node))
+    tree = ancestor(node, ast.Module, "_module")
+    assert isinstance(tree, ast.Module)
+    return (_header_indent(source, node) or "") + indent_unit(source, tree)
 
 
 def _header_indent(source: Source, node: ast.stmt) -> str | None:
@@ -152,9 +154,3 @@ def indent_unit(source: Source, tree: ast.Module) -> str:
             if deeper and joint_before(source, body[0]) is None:
                 return inner[len(outer) :]
     return "    "
-
-
-def _tree(node: ast.AST) -> ast.Module:
-    while not isinstance(node, ast.Module):
-        node = parent(node)
-    return node

@@ -106,7 +106,9 @@ def _unasked_or_read(found: Optimizers, program: Program, settings: Settings) ->
         if made.fused:
             made.why = ""
             continue
-        if _switched_off(made, settings) or _is_test(made.of.file.path) or not on_card(program):
+        *folders, name = made.of.file.path.split("/")
+        of_tests = name.startswith(("test_", "conftest.")) or "tests" in folders  # they have nothing to gain
+        if _switched_off(made, settings) or of_tests or not on_card(program):
             made.silent, made.why = True, "it is not asked for"
         if (hazard := next((what for path, what in every if path in alongside[made.of.file.path]), None)) is not None:
             made.why, made.help = hazard
@@ -157,10 +159,6 @@ def _switched_off(made: Made, settings: Settings) -> bool:
     return "NPU750".startswith(off or ("-",)) or any("transplt:" in file.source.line_text(at) for at in lines)
 
 
-def _is_test(path: str) -> bool:
-    """True for a file of tests, which has nothing to gain."""
-    *folders, name = path.split("/")
-    return name.startswith(("test_", "conftest.")) or "tests" in folders
 
 
 def _twice(found: Optimizers) -> None:

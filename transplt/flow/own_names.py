@@ -62,7 +62,8 @@ class OwnNames:
         if self._parameters is None:
             self._parameters = {}
             for function in self.scan.functions:
-                names, scope = parameter_names(function), self.scan.scopes[function]
+                names = tuple(arg.arg for arg in [*function.args.posonlyargs, *function.args.args])
+                scope = self.scan.scopes[function]
                 if names and names[0] in SELF and not (scope.parent is not None and scope.parent.kind == "class"):
                     names = ("", *names[1:])  # a caller gives a plain function its `self` as well: it binds nothing
                 if names:
@@ -168,9 +169,6 @@ def _path(scope: Scope) -> str:
     return ".".join(reversed(parts))
 
 
-def parameter_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, ...]:
-    """The names of a function's positional parameters."""
-    return tuple(arg.arg for arg in [*function.args.posonlyargs, *function.args.args])
 
 
 def class_fields(node: ast.ClassDef) -> tuple[str, ...] | None:

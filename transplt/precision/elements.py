@@ -94,7 +94,12 @@ def read_array(path: str) -> Array:
         if start.startswith(b"\x93NUMPY"):
             return _npy(np, file, size)
         found = _pt(np, file, path) if start.startswith(b"PK") else None
-        return _by_torch(path) if found is None else found
+        if found is not None:
+            return found
+        value = _loaded(path)
+        if not hasattr(value, "detach"):
+            raise UnusableDump(f"{shown(path)}: holds no tensor")
+        return _as_array(value)
 
 
 def _npy(np: Any, file: Any, size: int) -> Array:
@@ -211,11 +216,6 @@ def _loaded(path: str) -> Any:
         raise UnusableDump(f"{shown(path)}: {why}") from error
 
 
-def _by_torch(path: str) -> Array:
-    value = _loaded(path)
-    if not hasattr(value, "detach"):
-        raise UnusableDump(f"{shown(path)}: holds no tensor")
-    return _as_array(value)
 
 
 def _as_array(value: Any) -> Array:

@@ -187,7 +187,9 @@ def _certain(file: ScannedFile, use: Use, row: Support) -> Iterator[str]:
     allowed = row.dtypes.get("dtype")
     if allowed:
         value = argument(call, "dtype", None)
-        name = dtype_of(file, value) if value is not None else ""
+        # As the documentation has it, of torch.float64 or torch.double.
+        owner, _, last = (file.names.qualified(value) or "" if value is not None else "").rpartition(".")
+        name = _DTYPES.get(last, "") if owner == "torch" else ""
         if name and name not in allowed:
             yield f"dtype={ast.unparse(value)}" if value is not None else name
 
@@ -212,13 +214,6 @@ def _meets(limit: dict[str, Any], value: ast.expr) -> bool:
     constant = list(constant) if isinstance(constant, tuple) else constant
     same = any(type(constant) in (type(each), float, int) and constant == each for each in limit["values"])
     return same if limit["when"] == "is" else not same and constant is not None
-
-
-def dtype_of(file: ScannedFile, value: ast.expr) -> str:
-    """The documentation's name of a dtype written as torch.float64 or torch.double, empty for anything else."""
-    full = file.names.qualified(value) or ""
-    owner, _, last = full.rpartition(".")
-    return _DTYPES.get(last, "") if owner == "torch" else ""
 
 
 # --- one finding a file ----------------------------------------------------------------------------------------------

@@ -121,13 +121,11 @@ def _tail(literal: bytes) -> bytes:
     """A literal from the byte on at which the search stops, at least two bytes where it has them."""
     every = range(max(1, len(literal) - 1))
     places = [place for place in every if literal[place] in STOPS] or [*every]
-    best = min(places, key=lambda place: (len(literal) - place < 3, *(_rank(byte) for byte in literal[place:][:2])))
+    ranks = [at if (at := _COMMON.find(byte)) >= 0 else len(_COMMON) for byte in literal]
+    best = min(places, key=lambda place: (len(literal) - place < 3, *ranks[place:][:2]))
     return literal[best:]
 
 
-def _rank(byte: int) -> int:
-    place = _COMMON.find(byte)
-    return place if place >= 0 else len(_COMMON)
 
 
 _FRAMES = {_tail(FRAME.encode()), _tail(TRACEBACK.encode())}

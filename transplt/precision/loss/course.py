@@ -28,16 +28,14 @@ def overfits(named: Iterable[Curve], training: Curve) -> str:
         return ""
     for curve in named:
         key = normal(curve.name)
-        if is_aside(key) and "loss" in key and len(curve) >= _PARTS and _has_risen(curve.values):
-            low = min(curve.values)
+        low, end = min(curve.values, default=0.0), curve.values[-max(2, len(curve.values) // _PARTS) :]
+        has_risen = all(value > _VALIDATION_RISES * low > 0 for value in end)
+        if is_aside(key) and "loss" in key and len(curve) >= _PARTS and has_risen:
             ends = f"from {figure(low)} at value {curve.values.index(low) + 1} to {figure(curve.values[-1])} at the end"
             return f"`{curve.name}` rises {ends} while `{training.name}` falls: the model overfits from there on"
     return ""
 
 
-def _has_risen(values: Sequence[float]) -> bool:
-    end = values[-max(2, len(values) // _PARTS) :]
-    return all(value > _VALIDATION_RISES * min(values) > 0 for value in end)
 
 
 def _fifths(values: Sequence[float]) -> list[float]:

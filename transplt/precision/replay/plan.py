@@ -110,7 +110,8 @@ def _backward(folder: str, row: Row, back: Row, outputs: Sequence[Tensor], by_no
     if not by_node and len({*figures}) < len(figures):
         raise Uncallable(back, "is given one tensor in several places, of which the dump has one gradient")
     for results, made in _sides(back, outputs):
-        leaves = _node(row, made) if by_node else _leaves(row, made)
+        numbers = ((tensor.name.partition(".")[2], tensor) for tensor in made if by_node and row.inputs)
+        leaves = [(int(at), each) for at, each in numbers if at.isdecimal()] if by_node else _leaves(row, made)
         if leaves:
             for _, tensor in leaves:
                 writer.tensor(tensor)
@@ -150,12 +151,6 @@ def _leaves(row: Row, made: Sequence[Tensor]) -> _Numbered:
     needing = [each for each in taken if each[1].requires_grad]
     by_place = {int(each[1].name[6:]): each for each in taken if each[1].name[6:].isdecimal()}
     return _fitted(made, dict(enumerate(taken))) or _fitted(made, by_place) or _fitted(made, dict(enumerate(needing)))
-
-
-def _node(row: Row, made: Sequence[Tensor]) -> _Numbered:
-    """Gradients by their number at the node."""
-    numbers = [tensor.name.partition(".")[2] for tensor in made]
-    return [(int(at), each) for at, each in zip(numbers, made, strict=True) if at.isdecimal()] if row.inputs else []
 
 
 def _differentiable(row: Row) -> tuple[int, ...]:

@@ -44,7 +44,9 @@ def render_unsupported(result: RunResult, links: str | None = None) -> bytes:
     """
     from transplt.base.render.workbooks import Sheet, workbook
 
-    rows: dict[str, list[Finding]] = {name: [] for name in sheets_of(result)}
+    # Those of the analysis stand behind the migration's.
+    titles = (*SHEETS, *(ANALYSIS_SHEETS if result.settings.analysis else ()), REMARKS)
+    rows: dict[str, list[Finding]] = {name: [] for name in titles}
     for finding in result.findings:
         sheet = analysis_sheet(finding) if result.settings.analysis else ""
         if not sheet and not finding.applied:
@@ -63,11 +65,6 @@ def render_unsupported(result: RunResult, links: str | None = None) -> bytes:
     counts = {name: len(found) for name, found in rows.items()}
     sheets.append(Sheet("summary", ("What", "Count"), _summary(result, counts), (60, 40)))
     return workbook(sheets)
-
-
-def sheets_of(result: RunResult) -> tuple[str, ...]:
-    """The sheets of a workbook: those of the analysis stand behind the migration's."""
-    return (*SHEETS, *(ANALYSIS_SHEETS if result.settings.analysis else ()), REMARKS)
 
 
 def _rows(findings: Iterable[Finding]) -> Iterator[tuple[str | int, ...]]:

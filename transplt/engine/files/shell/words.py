@@ -12,10 +12,6 @@ def words_of(script: Script, command: Node) -> list[Word]:
     """The words of a command from its name on, without what is assigned before it and what is redirected."""
     nodes = [child for child in command.named_children if child.type == "command_name"]
     nodes += command.children_by_field_name("argument")
-    return [word_of(script, node) for node in nodes]
-
-
-def word_of(script: Script, node: Node) -> Word:
-    """The word that a node is."""
-    inner = node.named_children[0] if node.type == "command_name" and node.named_children else node
-    return Word((node.start_byte, node.end_byte), script.text(node), script.plain(inner), inner)
+    inner = ((node, node.named_children if node.type == "command_name" else ()) for node in nodes)
+    held = ((node, below[0] if below else node) for node, below in inner)
+    return [Word((node.start_byte, node.end_byte), script.text(node), script.plain(each), each) for node, each in held]
