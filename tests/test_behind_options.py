@@ -229,6 +229,23 @@ def options(body: str) -> list[str]:
         # a class that is only made where an option asks for it
         ("class P:\n    pass\n\nif args.use_adam8:\n    p = P()\nif isinstance(x, P):\n    import pycuda\n",
          "--use-adam8"),
+        # what keeps an option, and a method that only its own class calls
+        ("class A:\n    def __init__(self, args):\n        self.use_adam8 = args.use_adam8\n\n"
+         "    def render(self):\n        if self.use_adam8:\n            self.run_adam8()\n\n"
+         "    def run_adam8(self):\n        import pycuda\n", "--use-adam8"),
+        ("class A:\n    def render(self, args):\n        if args.use_adam8:\n            self.train_step()\n\n"
+         "    def train_step(self):\n        import pycuda\n", ""),  # which a framework calls
+        # an option that the program sets to something else than what is asked for
+        ("if args.path:\n    args.opt = 'sgd'\nif args.opt == 'adam8':\n    import pycuda\n", "--opt adam8"),
+        ("if args.path:\n    args.opt = 'adam8'\nif args.opt == 'adam8':\n    import pycuda\n", ""),
+        # two functions of autograd that call each other, and the name of one
+        ("class F:\n    def backward(c, g):\n        return B.apply(g)\n\n"
+         "class B:\n    def forward(c, g):\n        import pycuda\n\n    def backward(c, g):\n        F.apply(g)\n\n"
+         "f = F.apply\nif args.use_adam8:\n    f(1)\n", "--use-adam8"),
+        ("class F:\n    def forward(c, x):\n        import pycuda\n\nf = F.apply\nf(1)\n", ""),
+        ("@autocast(enabled=False)\ndef f():\n    import pycuda\n\nif args.use_adam8:\n    f()\n", "--use-adam8"),
+        # what every training gives
+        ("def f(labels=None):\n    if labels is not None:\n        import pycuda\n", ""),
         # the import of a part of torch stops nothing
         ("import torch.cuda.profiler as prof\nif args.use_adam8:\n    prof.start()\n", "--use-adam8"),
         ("from torch.cuda import profiler\ndef f():\n    profiler.start()\nif args.use_adam8:\n    f()\n",
@@ -477,6 +494,8 @@ _GUIDE = "class Guide:\n    def __init__(self, d, low_memory):\n        if low_m
     [
         ("p.add_argument('--low_memory', action='store_true')\n", "", "--low_memory"),
         ("p.add_argument('--low_memory', action='store_true')\n", "Guide(d, args.low_memory)\n", "--low_memory"),
+        ("p.add_argument('--low_memory', action='store_true')\nGuide(d, low_memory=args.low_memory)\n",
+         "def make(d, low_memory=True):\n    return Guide(d, low_memory)\n", "--low_memory"),
         # another parameter, or one that somebody sets
         ("p.add_argument('--low', action='store_true')\n", "", ""),
         ("p.add_argument('--low_memory', action='store_false')\n", "", ""),
@@ -528,6 +547,11 @@ _ASKS = HEAD + "from tools import export\ndef main(args, model):\n    "
         ("if args.unknown:\n        export(model)", ""),
         ("if state.use_adam8:\n        export(model)", ""),
         ("# if args.use_adam8:\n    export(model)", ""),
+        # an option of the same name, and other ends of lines
+        ("if args.use_adam8:\n        log(args.export, '--export', 'export: yes')\n        export(model)", "--use-adam8"),
+        ("log(args.export, '--export', 'export: yes')\n    if args.use_adam8:\n        export(model)", "--use-adam8"),
+        ("if args.use_adam8:\r\n        export(model)\r\n", "--use-adam8"),
+        ("log(getattr(tools, 'export'))\n    if args.use_adam8:\n        export(model)", ""),
     ],
 )
 def test_a_function_that_another_file_calls_behind_an_option(main: str, expected: str) -> None:

@@ -50,9 +50,11 @@ from transplt.syntax.scopes import Binding, Scope
 _CARDS = re.compile(r"(?:n|num|number_of)_?(?:gpus?|cards|devices)", re.I)
 _HOLDER = re.compile(rf"(?:^|_)(?:{HOLDERS})$", re.I)
 #: Decorators that leave a function to those who call it by its name.
-_PLAIN = frozenset({"staticmethod", "classmethod", "no_grad", "inference_mode", "wraps", "lru_cache", "cache"})
+_PLAIN = frozenset("staticmethod classmethod no_grad inference_mode autocast custom_fwd wraps lru_cache cache".split())
 #: Functions that run whenever a program trains, by their names.
 _USUAL = re.compile(r"main\w*|\w*(?:train|fit|forward|step|run)\w*|__\w+__", re.I)
+#: Methods that a framework calls, by their names.
+_HOOKS = re.compile(r"train|valid|test|predict|fit|forward|backward|step|epoch|batch|loader|optimi|hook|^on_|^from_")
 #: Variables that a launcher sets, or a scheduler.
 _BY_LAUNCHERS = re.compile(r"WORLD|RANK|MASTER|NODE|SLURM|MPI|PROC|VISIBLE")
 _OFF_BY_DEFAULT = ((False,), ("none",), ("off",))
@@ -95,13 +97,14 @@ class _Behind:
     inside: Inside = field(init=False)
     options: Mapping[str, Option] = field(init=False)
     taken: frozenset[str] = field(init=False)  # names that other files import from this one; `*` for all of them
-    stored: frozenset[str] = field(init=False)
+    stored: Mapping[str, list[ast.Attribute]] = field(init=False)
     texts: frozenset[object] = field(init=False)
     versions: bool = field(init=False)
     elsewhere: frozenset[str] = frozenset()  # functions that answer yes with another torch alone: `use_kernel(x)`
     _known: dict[int, str] = field(default_factory=dict)
     _busy: set[int] = field(default_factory=set)
     _above: dict[int, str] = field(default_factory=dict)
+    _opened: list[ast.AST] = field(default_factory=list)  # the definitions whose callers are looked for
     _nested: int = 0
     _before: InOrder = field(default_factory=InOrder)
 
@@ -111,7 +114,10 @@ class _Behind:
             each.name: self.project.as_given(each, self.scan.path) for each in options_in(self.scan.source.utf8)
         }
         self.taken = self.project.aside.taken.get(self.scan.path, frozenset())
-        self.stored = frozenset(each.attr for each in self.scan.stores)
+        stored: dict[str, list[ast.Attribute]] = {}
+        for each in self.scan.stores:
+            stored.setdefault(each.attr, []).append(each)
+        self.stored = stored
         self.texts = frozenset(each.value for each in self.scan.strings if not is_listed(each))
         self.versions = re.search(rb"(?i)version", self.scan.source.utf8) is not None
         yes: dict[str, set[str]] = {}
@@ -146,7 +152,7 @@ class _Behind:
             start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""  # of what gives the API, or holds it
             names = [each.asname or each.name for each in node.names if f"{api}.".startswith(f"{start}{each.name}.")]
             if len(names) == 1 and "." not in names[0] and not self.taken & {"*", names[0]}:
-                return self._option(node, _DEPTH) or self._all_behind(self.scan.names.get(names[0], []), None, _DEPTH)
+                return self._option(node, _DEPTH) or self._all_behind(self.scan.names.get(names[0], []), _DEPTH)
         return self._asked_itself(node) or self._of_compile(node, api) or self._option(node, _DEPTH)
 
     def _of_compile(self, node: ast.AST, api: str) -> str:
@@ -193,8 +199,10 @@ class _Behind:
             passed.append(node)
             above = parent(node)
             words = self._stands_behind(above, node, depth) or self._chosen(above, node)
-            if not words and isinstance(node, (*FUNCTIONS, ast.ClassDef)) and depth:
+            if not words and depth and (isinstance(node, (*FUNCTIONS, ast.ClassDef)) or _is_applied(node)):
+                self._opened.append(node)
                 words = self._called_with(node, depth)
+                self._opened.pop()
             node = above
         if outermost:
             self._above.update((id(each), words) for each in passed)
@@ -236,36 +244,39 @@ class _Behind:
         return f"{words} {key}" if key is not None and value and value[0] != key else ""
 
     def _called_with(self, node: ast.AST, depth: int) -> str:
-        """The option without which nobody calls a function, or makes an object of a class."""
-        assert isinstance(node, (*FUNCTIONS, ast.ClassDef))
-        names = {last_name(callee_of(each)) for each in node.decorator_list}
-        if not names <= _PLAIN and not (isinstance(node, ast.ClassDef) and names == {"dataclass"}):
-            return ""
-        if not isinstance(node, ast.ClassDef) and class_of_method(node) is not None:
-            own = node.name.startswith("_") and not node.name.endswith("__")
-            return self._all_behind(self.scan.attributes.get(node.name, []), node, depth) if own else ""
-        uses = self.scan.names.get(node.name, [])
-        outside = self.project.aside.used(self.scan.path, node.name) if isinstance(parent(node), ast.Module) else ""
+        """The option without which nobody calls a function, or what `f = Function.apply` gives a name, or makes an
+        object of a class. A method whose name says no more than what frameworks call is called where its file does so.
+        """
+        if isinstance(node, ast.Assign):
+            name, depth = plain_name(node.targets[0]), depth + 1
+        else:
+            assert isinstance(node, (*FUNCTIONS, ast.ClassDef))
+            name, names = node.name, {last_name(callee_of(each)) for each in node.decorator_list}
+            if not names <= _PLAIN and not (isinstance(node, ast.ClassDef) and names == {"dataclass"}):
+                return ""
+            if not isinstance(node, ast.ClassDef) and class_of_method(node) is not None:
+                own = "_" in name and not name.endswith("__") and (name[0] == "_" or not _HOOKS.search(name))
+                return self._all_behind(self.scan.attributes.get(name, []), depth) if own else ""
+        uses = self.scan.names.get(name, [])
+        outside = self.project.aside.used(self.scan.path, name) if isinstance(parent(node), ast.Module) else ""
         if outside is None:  # who is beside a gate for another torch goes through it
-            words = self._all_behind(uses, node, depth) if self.versions else ""
+            words = self._all_behind(uses, depth) if self.versions else ""
             return words if words == _OTHER_TORCH else ""
-        if node.name in self.texts and not outside:
+        if name in self.texts and not outside:
             return ""
-        if not self.project.known and not node.name.startswith("_") and b"__main__" not in self.scan.source.utf8:
+        if not self.project.known and not name.startswith("_") and b"__main__" not in self.scan.source.utf8:
             return ""  # no file that is started
-        return self._all_behind(uses, node, depth, outside)
+        return self._all_behind(uses, depth, outside)
 
-    def _all_behind(
-        self, uses: list[ast.Name] | list[ast.Attribute], node: ast.AST | None, depth: int, found: str = ""
-    ) -> str:
+    def _all_behind(self, uses: list[ast.Name] | list[ast.Attribute], depth: int, found: str = "") -> str:
         """The option that all uses of a name stand behind that are no annotations; empty for none, but for those of
         other files, which are behind `found`.
         """
         for use in uses:
+            if is_annotation(use) or is_asked_for(use) or any(each in self._opened for each in chain(use)):
+                continue
             if not isinstance(use.ctx, ast.Load):
                 return ""
-            if is_annotation(use) or is_asked_for(use) or node in chain(use):
-                continue
             if not (words := self._asked_itself(use) or self._option(use, depth - 1)):
                 return ""
             found = found or words
@@ -334,7 +345,7 @@ class _Behind:
         """
         if not isinstance(how, ast.Gt) or constant(other) != (1,) or not isinstance(count, ast.Attribute):
             return None
-        asked_for = count.attr not in self.stored and _holds_settings(count.value)
+        asked_for = _holds_settings(count.value) and not self._stores(count)
         return f"{count.attr} > 1" if asked_for and _CARDS.fullmatch(count.attr) else ""
 
     def _asked(self, call: ast.Call, at: ast.AST, depth: int) -> str:
@@ -349,7 +360,7 @@ class _Behind:
                     return "" if getattr(value[0], asks)(text) else f"{words} {text}"
                 return ""
             case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]) if depth:
-                return self._all_behind(self.scan.names.get(plain_name(kind), []), None, depth)
+                return self._all_behind(self.scan.names.get(plain_name(kind), []), depth)
             case ast.Call(func=ast.Name(id=name)) if name in self.elsewhere:
                 return _OTHER_TORCH
         value, words = self._value(call, at)
@@ -387,23 +398,37 @@ class _Behind:
         return (), "", ""
 
     def _attribute(self, node: ast.Attribute) -> tuple[_Known, str, str]:
-        name = node.attr
-        if name in self.stored and (plain_name(node.value) in SELF or _holds_settings(node.value)):
-            return self._of_an_object(node)
+        name, of_settings = node.attr, _holds_settings(node.value)
+        stores = self._stores(node)
+        if stores and (of_settings or plain_name(node.value) in SELF):
+            return self._of_an_object(node, stores)
         option = self.options.get(name)
-        if option is None and _holds_settings(node.value):
+        if option is None and of_settings:
             entry = [each.attr for each in inner_nodes(node, ast.Attribute)]  # `BN.NORM_TYPE` of `cfg.BN.NORM_TYPE`
             option = self.project.options.get(name) or self.project.options.get(".".join(reversed(entry)))
-        if option is None or name in self.stored:
+        if option is None or stores:
             return (), "", name
         return option.default, option.words, name
 
-    def _of_an_object(self, node: ast.Attribute) -> tuple[_Known, str, str]:
+    def _stores(self, node: ast.Attribute) -> list[ast.Attribute]:
+        """What sets an attribute: of settings not what only keeps it (`self.fast = args.fast`), of other objects not
+        what sets those; nothing where all give it another constant than the one that it is compared with.
+        """
+        stores = self.stored.get(node.attr, [])
+        if _holds_settings(node.value):
+            stores = [each for each in stores if last_name(assigned_value(each)) != node.attr]
+        else:
+            stores = [each for each in stores if not _holds_settings(each.value)]
+        match parent(node):
+            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[asked]) if left is node:
+                given, other = [constant(assigned_value(each)) for each in stores], constant(asked)
+                return [] if other and all(each and each != other for each in given) else stores
+        return stores
+
+    def _of_an_object(self, node: ast.Attribute, stores: list[ast.Attribute]) -> tuple[_Known, str, str]:
         """The default of an attribute that its class sets once, to what its own parameter gives it."""
-        stores = [each for each in self.scan.stores if each.attr == node.attr]
-        value = assigned_value(stores[0]) if len(stores) == 1 else None
-        function = enclosing_function(stores[0])
-        if value is None or function is None or function.name != "__init__":
+        value, function = assigned_value(stores[0]), enclosing_function(stores[0])
+        if len(stores) > 1 or value is None or function is None or function.name != "__init__":
             return (), "", node.attr
         is_own = class_of_method(function) is class_of_method(enclosing_function(node))
         if isinstance(value, ast.Call) or (is_own and isinstance(value, (ast.Name, ast.Attribute))):
@@ -439,7 +464,10 @@ class _Behind:
         index = names.index(name) - (owner is not None) if name in names else -1
         default = constant({argument.arg: each for argument, each in defaults_of(function.args)}.get(name))
         calls = self._calls_of(called, owner)
-        found = [(default, f"{name}=", name)] if default else []
+        elsewhere = not calls or owner is not None or self._is_called_elsewhere(function, len(calls))
+        handed: tuple[_Known, str, str] = self._handed_on(name) if elsewhere else ((), "", name)
+        found = [handed] if handed[0] or not default else [(default, f"{name}=", name)]
+        found = found if elsewhere or default else []
         for call in calls:
             positional, _, starred = shape(call)
             given = call.args[index] if 0 <= index < positional else keyword_of(call, name)
@@ -448,8 +476,8 @@ class _Behind:
                 found.append((value, f"{name}=", name) if value else self._default(given, call))
             elif starred or not default:
                 return (), "", name
-        if not default and (not calls or owner is not None or self._is_called_elsewhere(function, len(calls))):
-            found.append(self._handed_on(name))
+            else:
+                found.append((default, f"{name}=", name))
         if any(each[0] != found[0][0] for each in found):
             return (), "", name
         return found[-1]  # an option that is passed on says more than the name of the parameter
@@ -487,6 +515,14 @@ def _bound_before(bindings: list[Binding], node: ast.Name, at: ast.AST) -> list[
         first, *rest = bindings  # what is set to the default again is no other value
         bindings = [first, *(each for each in rest if not off or constant(assigned_value(each.node)) != off)]
     return bindings
+
+
+def _is_applied(node: ast.AST) -> bool:
+    """True for `f = Function.apply` of a module."""
+    match node:
+        case ast.Assign(targets=[ast.Name()], value=ast.Attribute(attr="apply")):
+            return isinstance(parent(node), ast.Module)
+    return False
 
 
 _TURNED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is}

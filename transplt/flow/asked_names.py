@@ -13,22 +13,26 @@ from itertools import chain, islice
 from transplt.base.text.text_search import on_lines_with, words_of
 from transplt.flow.option_defaults import HOLDERS, Option
 
-#: What a program is started for, and what stands for the card: their words are given whenever it trains on NPUs; not
+#: What a program is started for or trained with, and what stands for the card: it is given whenever it trains; not
 #: what asks for several (`use_multi_gpu`).
 GIVEN = re.compile(
-    r"(?:^|(?<!multi)(?<!multiple)_)(?:train|training|fit|cuda|[gn]pus?|devices?|local_rank|rank)(?:_|$)", re.I
+    r"(?:^|(?<!multi)(?<!multiple)_)(?:train|training|fit|cuda|[gn]pus?|devices?|local_rank|rank)(?:_|$)"
+    r"|^(?:labels?|targets?)$", re.I
 )
 #: A branch that an entry of settings opens, alone or beside something else.
 _OPENS = re.compile(
     rb"^(?P<indent>[ \t]*)(?:el)?if[ \t]+(?P<not>not[ \t]+)?(?:\w+\.)*\w*(?<![A-Za-z])"
     rb"(?:" + HOLDERS.encode() + rb"|hps|FLAGS)(?:\.\w+)*\.(?P<name>\w+)"
-    rb"(?:[ \t]*==[ \t]*(?:True|([\"'])(?P<value>[\w.-]+)\4))?[ \t]*(?:and\b(?:(?! or )[^\n])*)?:[ \t]*(?:#[^\n]*)?$",
+    rb"(?:[ \t]*==[ \t]*(?:True|([\"'])(?P<value>[\w.-]+)\4))?[ \t]*(?:and\b(?:(?! or )[^\n])*)?:[ \t\r]*(?:#[^\n]*)?$",
     re.M,
 )
-_NAME = re.compile(rb"[A-Za-z_]\w*")
+#: A name: not an option of a command line, what holds one, nor a word of a text.
+_NAME = re.compile(
+    rb"(?<!\w)(?<!--)(?<!args\.)(?<!opt\.)(?<!opts\.)(?<!cfg\.)(?<![\"'](?=\w+[ :]))[A-Za-z_]\w*"
+)
 _OF_A_NAME = re.compile(rb"[\w\x80-\xff]")
 #: A class or a function of a module.
-_DEFINES = re.compile(rb"^(?:class|def)[ \t]+(?P<name>\w+)[^\n]*:[ \t]*(?:#[^\n]*)?$", re.M)
+_DEFINES = re.compile(rb"^(?:class|def)[ \t]+(?P<name>\w+)[^\n]*:[ \t\r]*(?:#[^\n]*)?$", re.M)
 #: So many branches in each other are looked at, and so many definitions of a file.
 _DEEP, _MOST = 4, 200
 #: By name: for each place that mentions it, the conditions of which one opens none of them by default.
