@@ -305,6 +305,28 @@ def test_settings_beside_a_script_that_fetches_data() -> None:
 
 
 @pytest.mark.parametrize(
+    ("default", "branches", "late", "asked"),
+    [
+        ("'grid'", "elif opt.kind == 'tcnn':\n    import fused as net\n", "other", "--kind tcnn"),
+        ("'grid'", "elif opt.kind == 'tcnn':\n    import tinycudann\n    import fused as net\n", "other", "--kind tcnn"),
+        # the default, one that nobody knows, and one of several
+        ("'tcnn'", "elif opt.kind == 'tcnn':\n    import fused as net\n", "branch", None),
+        ("ask()", "elif opt.kind == 'tcnn':\n    import fused as net\n", "branch", None),
+        ("'grid'", "elif opt.kind == 'tcnn':\n    import fused as net\nelif opt.kind == 'b':\n    import fused as net\n",
+         "branch", None),
+        ("'grid'", "elif opt.kind == 'tcnn':\n    import fused as net\nimport fused\n", "", None),
+        ("'grid'", "elif kind == 'tcnn':\n    import fused as net\n", "branch", None),
+    ],
+)  # fmt: skip
+def test_what_an_option_with_a_text_asks_for(default: str, branches: str, late: str, asked: str | None) -> None:
+    option = f"p.add_argument('--kind', default={default})\nopt = p.parse_args()\n"
+    text = f"{option}if opt.kind == 'grid':\n    import models as net\n{branches}loss.backward()\n"
+    held = aside({"train.py": text, "models.py": "", "fused.py": "import tinycudann\n"})
+    assert (held.late("fused.py"), held.chosen.get("fused.py")) == (late, asked)
+    assert not held.holds("fused.py")
+
+
+@pytest.mark.parametrize(
     ("test", "late", "switch"),
     [
         ('h.get("use_cuda_kernel", False)', "other", "use_cuda_kernel"),

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain, islice
+from types import MappingProxyType
 
 from transplt.base.text.text_search import on_lines_with, words_of
 from transplt.flow.option_defaults import HOLDERS, Option
@@ -71,7 +72,7 @@ def _blocks(data: bytes) -> list[tuple[int, int, str]]:
     around: list[int] = []
     for match in on_lines_with(b"if ", _OPENS, data):
         around = [end for end in around if match.start() < end]
-        if len(around) < _DEEP and not GIVEN.search(match["name"].decode()):
+        if len(around) < _DEEP:
             value = b"=" + match["value"] if match["value"] else b""
             end = end_of_block(data, match.end() + 1, len(match["indent"]))
             around.append(end)
@@ -119,7 +120,7 @@ def _asked_beside(
     found: dict[str, str] = {}
     for asked, _ in files:
         for name, places in asked:
-            ways = [next(filter(None, (_unmet(each, options, known) for each in place)), "") for place in places]
+            ways = [next(filter(None, (unmet(each, options, known) for each in place)), "") for place in places]
             found[name] = ways[0] if all(ways) and found.get(name, ways[0]) else ""
     for asked, taken in files if found else ():
         for name in {full.rpartition(".")[2] for full in taken} - {name for name, _ in asked}:
@@ -127,13 +128,13 @@ def _asked_beside(
     return {name: words for name, words in found.items() if words}
 
 
-def _unmet(condition: str, options: Mapping[str, Option], known: Mapping[str, str]) -> str:
+def unmet(condition: str, options: Mapping[str, Option], known: Mapping[str, str] = MappingProxyType({})) -> str:
     """How an option is given that opens a branch; empty where it is open by default, or may be."""
     if condition.startswith("@"):
         return known.get(condition[1:], "")
     name, is_text, value = condition.lstrip("!").partition("=")
     option = options.get(name)
-    if option is None or not option.default:
+    if option is None or not option.default or GIVEN.search(name):
         return ""
     if is_text:
         other = isinstance(option.default[0], str | None) and option.default[0] != value

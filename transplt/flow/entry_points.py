@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from transplt.base.closure import closure
+from transplt.flow.asked_names import unmet
 from transplt.flow.entry_text import NVML, Entry, of_others
 from transplt.flow.option_defaults import joined
 from transplt.rules.packages import fails_to_load
@@ -129,16 +130,21 @@ class _Tree:
     _leads_to: dict[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)  # by folder and name
 
     def __post_init__(self) -> None:
-        words = {each.name: each.words for entry in self.entries.values() for each in entry.options}
+        options = joined(each for entry in self.entries.values() for each in entry.options)
         given: dict[str, set[str]] = {}
         for function, text in (each for entry in self.entries.values() for each in entry.given):
             given.setdefault(function, set()).add(text)
         for path, entry in self.entries.items():
-            kinds, idle = _kinds(entry, given)
+            switches: dict[str, set[str]] = {}
+            for name, switch in entry.unasked:
+                plain = options[switch].words if switch in options else switch
+                switches.setdefault(name, set()).add(unmet(switch, options) if "=" in switch else plain)
+            unasked = {name: words.pop() if len(words) == 1 else "" for name, words in switches.items()}
+            kinds, idle = _kinds(entry, given, unasked)
             owners = {name: self._imported(name, path) for names in kinds for name in names}
             self._take(owners, path)
             self.choices.update((owners[name], words) for name, words in idle.items())
-            self.switches.update((owners[name], words.get(switch, switch)) for name, switch in entry.unasked)
+            self.switches.update((owners[name], words) for name, words in unasked.items() if words)
             found = [{owners[name] for name in names} for names in kinds]
             held = [
                 {each for each in set().union(*found[: end + 1]) if each in self.entries and each != path}
@@ -202,11 +208,15 @@ class _Tree:
         return plain, False
 
 
-def _kinds(entry: Entry, given: Mapping[str, Collection[str]]) -> tuple[list[set[str]], dict[str, str]]:
+def _kinds(
+    entry: Entry, given: Mapping[str, Collection[str]], unasked: Mapping[str, str]
+) -> tuple[list[set[str]], dict[str, str]]:
     """What a file imports as it is loaded, in functions, in branches, behind guards, if asked, and never: what nobody
     gives a text for is none, where all texts are in sight that functions get; and how that is chosen.
     """
-    kinds = [{*names} for names in (entry.imports, entry.called, entry.branched, entry.guarded, dict(entry.unasked))]
+    kinds = [{*names} for names in (entry.imports, entry.called, entry.branched, entry.guarded)]
+    kinds[2] |= {name for name, words in unasked.items() if not words}
+    kinds.append({*unasked} - kinds[2])
     asked = {
         name for name, function, words in entry.selected
         if not {words.partition("=")[2], "?"}.isdisjoint(given.get(function, "?"))
@@ -265,7 +275,8 @@ def aside_of(
     unnamed = frozenset(reached - named - _loaded(loaded, tree.leads, every) if named else ())
     tops = {path.partition("/")[0] for path in meant if "/" in path}  # some have nothing that what is started loads
     inside |= tops - {path.partition("/")[0] for path in named} if named else set()
-    words |= _asked_by(tree.switches, others - _loaded(starts, tree.asked, every), tree)
+    begin = {path for path in starts if path not in tree.switches or every[path].starts}
+    words |= _asked_by(tree.switches, others - _loaded(begin, tree.asked, every), tree)
     return replace(
         late, python=python, folders=_folders(every, python), others=others, unnamed=unnamed, foreign=foreign,
         inside=inside, trains=True, chosen=_chosen(reached, tree) | words, tabled=_from_tables(tree),
@@ -424,7 +435,7 @@ def _chosen(reached: set[str], tree: _Tree) -> dict[str, str]:
 
 def _asked_by(choices: Mapping[str, str], held: frozenset[str] | set[str], tree: _Tree) -> dict[str, str]:
     """By path: what has to be asked for before one of some files is loaded; `choices` has it for what is imported."""
-    loaded = ((words, _loaded({target}, tree.leads, tree.entries)) for target, words in choices.items())
+    loaded = ((words, _loaded({target}, tree.leads, tree.entries)) for target, words in choices.items() if target)
     return {path: words for words, paths in loaded for path in held & paths}
 
 
@@ -453,7 +464,8 @@ def _late(
     if tree.failing and tree.needed != tree.leads:  # and some import is guarded
         begin -= imported & tree.failing.keys()
         begin |= {path for path in reached & tree.failing.keys() if tree.entries[path].starts and not named_aside(path)}
-        ways = {path: tree.needed[path] | (leads - tree.failing.keys()) for path, leads in tree.leads.items()}
+        stopped = tree.failing.keys() - tree.switches.keys()
+        ways = {path: tree.needed[path] | (leads - stopped) for path, leads in tree.leads.items()}
         guarded = reached - _loaded(begin, ways, tree.entries)
     return replace(plain, called=frozenset(held & called - at_once), branched=frozenset(held - called - at_once),
                    guarded=frozenset(guarded), others=frozenset(others))  # fmt: skip

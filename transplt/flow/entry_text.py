@@ -49,6 +49,8 @@ _SUPPRESSES = re.compile(rb"with\b[^\n]*\bsuppress\([^)\n]*\b(?:ImportError|Modu
 _GIVES_UP = re.compile(rb"^[ \t]+(?:raise\b|(?:sys\.|os\.)?_?exit\()", re.M)
 #: A branch of an entry of settings that is off where nobody sets it.
 _OFF = re.compile(rb"(?:el)?if[ \t]+[\w.]+\.get\([ \t]*([\"'])(\w+)\1,[ \t]*False[ \t]*\)[ \t]*:")
+#: A branch of an option that has one text: `elif opt.backbone == "grid_tcnn":`.
+_IS_TEXT = re.compile(rb"(?:el)?if[ \t]+(?:\w+\.)+(\w+)[ \t]*==[ \t]*([\"'])([\w.-]+)\2[ \t]*:")
 #: A branch that is taken unless somebody asks for it not to be.
 _UNLESS = re.compile(rb"if[ \t]+not[ \t]+(?:[\w.]+\.)?(?:no|skip|disable|without)_\w+[ \t]*:")
 #: A branch of a function that builds one of several, by the text that it is given first, and what others give it.
@@ -138,7 +140,7 @@ class Entry(NamedTuple):
     of it runs (bound_files.py); the `options` that it defines, the keys of its settings that it `sets` to a device, the
     versions of packages that what it uses of them needs (`floors`), whether it does something as it is loaded, and
     whether it imports `torch`, or another framework, by its name; `unasked` is what it imports where an entry of
-    settings is set that is off by default, with that entry; `infers`: it only takes a trained model. `never` is what
+    settings is set that is off by default, with that entry, or an option has a text, `option=text`; `infers`: it only takes a trained model. `never` is what
     it imports with another torch; `selected`: where a function is given a text, `(name, function, parameter=text)`;
     `given`: the texts that functions which build something are given first, `?` for what is not in sight; `asked`: what
     it uses of what it imports where an option is set; `loads_by_name`: it is no registry alone that loads modules.
@@ -318,6 +320,8 @@ def _when(data: bytes, at: int, depth: int, torch: str) -> tuple[int, tuple[str,
             return 5, ()
         if (off := _OFF.match(data, header.start(2))) is not None:
             return 4, (off[2].decode(),)
+        if (asked := _IS_TEXT.match(data, header.start(2))) is not None:
+            return 4, (f"{asked[1].decode()}={asked[3].decode()}",)
         again = header[2] == b"try" and _is_imported_again(data, line, len(header[1]))
         if header[2] in _BRANCHES and not again and _is_guard(data, header, line):
             return 3, ()
