@@ -1290,6 +1290,11 @@ def test_the_order_is_what_is_started_then_the_rest_then_jobs() -> None:
     [
         ([{"option": "--fast"}], "only with --fast"),
         ([{"option": "--fast"}, {"late": "other"}], "only with --fast, or in scripts that do not train"),
+        ([{"option": "--fast"}, {"option": "--fast", "late": "other"}], "only with --fast"),
+        ([{"details": (("function", "load()"),), "blocks": "slow"}], "only when load() runs"),
+        # not of all places
+        ([{"option": "--fast"}, {"blocks": "slow"}], ""),
+        ([{"option": "--fast"}, {"aside": True}], ""),
         ([{"late": "other"}], "only in scripts that do not train"),
         ([{"details": (("function", "load()"),)}], "only when load() runs"),
         ([{"option": "--fast"}, {"details": (("function", "load()"),)}], "only with --fast, or when load() runs"),
@@ -1298,6 +1303,8 @@ def test_the_order_is_what_is_started_then_the_rest_then_jobs() -> None:
         ([{"late": "other"}, {}], ""),
         ([{"late": "other", "aside": True}], ""),
         ([{"details": (("function", "load()"),), "blocks": "first step"}], ""),
+        # too many to be of use
+        ([{"option": f"--fast{number}"} for number in range(4)], ""),
     ],
 )
 def test_the_condition_under_which_an_action_counts(more: list[dict[str, object]], said: str) -> None:
@@ -1321,6 +1328,25 @@ def test_what_only_the_code_asks_for_is_no_condition_of_a_requirement() -> None:
     found = [at("a.py", 2, "NPU510", "unsloth", option="--fast"), at("requirements.txt", 2, "NPU290", "unsloth")]
     assert [how_many(each) for each in actions_of(found)] == ["2 places in 2 files"]
     assert [how_many(each) for each in actions_of(found[:1])] == ["1 place, only with --fast"]
+
+
+@pytest.mark.parametrize(
+    ("about", "more", "stands"),
+    [
+        ("NPU203", {"details": (("function", "load()"),)}, "aside"),
+        ("NPU507", {}, "aside"),
+        ("NPU520", {}, "later"),  # a module computes with it
+        ("NPU203", {"details": (("function", "load()"),), "late": ""}, "first step"),
+    ],
+)
+def test_what_no_training_loads_of_a_copied_library(about: str, more: dict[str, Any], stands: str) -> None:
+    found = [at("demo/mmcv/a.py", 3, about, **{"late": "other", "blocks": "first step", **more})]
+    assert [each.stands for each in actions_of(found)] == [stands]
+
+
+def test_the_modules_of_a_cluster_stop_its_jobs() -> None:
+    (action,) = actions_of([at("scripts/train.sh", 3, "NPU816", "cuda/9.0")])
+    assert action.contained
 
 
 def test_what_is_built_of_others_stops_only_who_imports_it() -> None:

@@ -548,7 +548,6 @@ _ASKS = HEAD + "from tools import export\ndef main(args, model):\n    "
         ("if state.use_adam8:\n        export(model)", ""),
         ("# if args.use_adam8:\n    export(model)", ""),
         # an option of the same name, and other ends of lines
-        ("if args.use_adam8:\n        log(args.export, '--export', 'export: yes')\n        export(model)", "--use-adam8"),
         ("log(args.export, '--export', 'export: yes')\n    if args.use_adam8:\n        export(model)", "--use-adam8"),
         ("if args.use_adam8:\r\n        export(model)\r\n", "--use-adam8"),
         ("log(getattr(tools, 'export'))\n    if args.use_adam8:\n        export(model)", ""),

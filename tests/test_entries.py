@@ -308,11 +308,11 @@ def test_settings_beside_a_script_that_fetches_data() -> None:
     ("default", "branches", "late", "asked"),
     [
         ("'grid'", "elif opt.kind == 'tcnn':\n    import fused as net\n", "other", "--kind tcnn"),
-        ("'grid'", "elif opt.kind == 'tcnn':\n    import tinycudann\n    import fused as net\n", "other", "--kind tcnn"),
+        ("'grid'", "elif opt.kind == 'tcnn':\n    import tinycudann, fused\n", "other", "--kind tcnn"),
         # the default, one that nobody knows, and one of several
         ("'tcnn'", "elif opt.kind == 'tcnn':\n    import fused as net\n", "branch", None),
         ("ask()", "elif opt.kind == 'tcnn':\n    import fused as net\n", "branch", None),
-        ("'grid'", "elif opt.kind == 'tcnn':\n    import fused as net\nelif opt.kind == 'b':\n    import fused as net\n",
+        ("'grid'", "elif opt.kind == 'tcnn':\n    import fused as net\nelif opt.kind == 'b':\n    import fused\n",
          "branch", None),
         ("'grid'", "elif opt.kind == 'tcnn':\n    import fused as net\nimport fused\n", "", None),
         ("'grid'", "elif kind == 'tcnn':\n    import fused as net\n", "branch", None),
@@ -521,6 +521,21 @@ def test_a_folder_of_which_nothing_is_started(readme: str, others: set[str]) -> 
     assert {path for path in every if held.late(path) == "other"} == others
 
 
+@pytest.mark.parametrize(
+    ("script", "started", "held"),
+    [
+        ("scripts/train.sh", "train.py", False),
+        ("scripts/plot.sh", "scripts/plot.py", True),
+        ("tests/train.sh", "train.py", True),
+        ("scripts/train.txt", "train.py", True),
+    ],
+)
+def test_a_script_that_starts_a_training_is_used_by_it(script: str, started: str, held: bool) -> None:
+    files = {"train.py": TRAIN, "models.py": "", "scripts/plot.py": "import pandas\n" + GUARD}
+    found = aside(files, script, f"python {started} --lr 1\n")
+    assert found.holds(script) is held and not found.late(script)
+
+
 def test_a_script_is_named_from_a_folder_above_its_launcher() -> None:
     files = {"lab/run.py": "loss.backward()\n", "run.py": "f()\n", "other/fit.py": "loss.backward()\n"}
     held = aside(files, "lab/scripts/a/etth1.sh", "for x in 1 2\ndo\n  python -u run.py \\\n    --x $x\ndone\n")
@@ -556,7 +571,8 @@ _NETS = {f"nets/{name}.py": f"import torch\nfrom nets.parts import p_{name}\n" f
 )  # fmt: skip
 def test_one_of_several_that_are_loaded_by_name(changed: dict[str, str], chosen: dict[str, str]) -> None:
     base = {"nets/__init__.py": "", "run.py": "import nets\n" + TRAIN, "load.py": "importlib.import_module(name)\n"}
-    assert aside({**base, **_NETS, **changed}).chosen == chosen
+    said = {path: f"the module {name}" for path, name in chosen.items()}
+    assert aside({**base, **_NETS, **changed}).chosen == said
 
 
 def test_two_that_are_loaded_by_name_are_no_choice() -> None:

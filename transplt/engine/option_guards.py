@@ -115,8 +115,8 @@ class _Behind:
         }
         self.taken = self.project.aside.taken.get(self.scan.path, frozenset())
         stored: dict[str, list[ast.Attribute]] = {}
-        for each in self.scan.stores:
-            stored.setdefault(each.attr, []).append(each)
+        for store in self.scan.stores:
+            stored.setdefault(store.attr, []).append(store)
         self.stored = stored
         self.texts = frozenset(each.value for each in self.scan.strings if not is_listed(each))
         self.versions = re.search(rb"(?i)version", self.scan.source.utf8) is not None

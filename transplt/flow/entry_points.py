@@ -56,6 +56,7 @@ class Aside:
     foreign: frozenset[str] = frozenset()  # the folders of programs of somebody else, of which the project takes parts
     inside: frozenset[str] = frozenset()  # the folders of which nothing is loaded by what is started, or trains outside
     taken: Mapping[str, frozenset[str]] = field(default_factory=dict)  # names that others import, by path; `*` for all
+    launching: frozenset[str] = frozenset()  # launch scripts that start what is reached
     trains: bool = False  # whether a Python file trains, and no notebook has to
     chosen: Mapping[str, str] = field(default_factory=dict)  # by path: the name, option or entry that it is loaded by
     whole: frozenset[str] = frozenset()  # what others import to take names from it later
@@ -80,7 +81,8 @@ class Aside:
         """
         if not path.endswith(".py") or path.rpartition("/")[2] == "setup.py":  # which no script loads
             beside = self.trains and path.endswith(".ipynb")
-            return "other" if beside or _below(path, self.inside) else ""
+            inside = path not in self.launching and _below(path, self.inside)
+            return "other" if beside or inside else ""
         kinds = (
             ("guard", self.guarded), ("other", self.others), ("called", self.called), ("branch", self.branched),
             ("unnamed", self.unnamed),
@@ -89,7 +91,7 @@ class Aside:
 
     def holds(self, path: str) -> bool:
         """True for a file that stands aside."""
-        if path.endswith(PROSE):
+        if path.endswith(PROSE) or path in self.launching:
             return False
         if path in self.python or path in self.guarded or named_aside(path) or (self.trains and path in self.untorched):
             return True
@@ -430,7 +432,7 @@ def _chosen(reached: set[str], tree: _Tree) -> dict[str, str]:
     for path, name in choices.items():
         for each in _loaded({path}, tree.leads, rest):
             found.setdefault(each, []).append(name)
-    return {path: names[0] for path, names in found.items() if len(names) == 1}
+    return {path: f"the module {names[0]}" for path, names in found.items() if len(names) == 1}
 
 
 def _asked_by(choices: Mapping[str, str], held: frozenset[str] | set[str], tree: _Tree) -> dict[str, str]:

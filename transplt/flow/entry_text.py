@@ -140,8 +140,9 @@ class Entry(NamedTuple):
     of it runs (bound_files.py); the `options` that it defines, the keys of its settings that it `sets` to a device, the
     versions of packages that what it uses of them needs (`floors`), whether it does something as it is loaded, and
     whether it imports `torch`, or another framework, by its name; `unasked` is what it imports where an entry of
-    settings is set that is off by default, with that entry, or an option has a text, `option=text`; `infers`: it only takes a trained model. `never` is what
-    it imports with another torch; `selected`: where a function is given a text, `(name, function, parameter=text)`;
+    settings is set that is off by default, with that entry, or an option has a text, `option=text`;
+    `infers`: it only takes a trained model. `never` is what it imports with another torch; `selected`: where a
+    function is given a text, `(name, function, parameter=text)`;
     `given`: the texts that functions which build something are given first, `?` for what is not in sight; `asked`: what
     it uses of what it imports where an option is set; `loads_by_name`: it is no registry alone that loads modules.
     `tabled`: what a table of it takes from another file: `(name, option that is the key, its text)`. `trainer`: the

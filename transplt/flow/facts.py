@@ -284,6 +284,7 @@ def _tabled(every: list[ModuleFacts]) -> dict[str, frozenset[str]]:
 _WRITTEN_BY_BUILDS = ("version", "_version")
 #: So many files hand a name on.
 _WAY = 8
+_LAUNCH_SCRIPTS = (".sh", ".bash", ".slurm", ".sbatch", ".pbs", ".lsf")
 _HANDED_ON = re.compile(r"\$\{?[@*]")
 
 
@@ -310,9 +311,12 @@ def _bound(joined: ProjectFacts, every: list[ModuleFacts], entries: Mapping[str,
     return frozenset(closure(whole, lambda path: heirs.get(path, ()))) - whole
 
 
-def _started(every: list[ModuleFacts], entries: Mapping[str, Entry]) -> dict[str, list[str]]:
+def _started(
+    every: list[ModuleFacts], entries: Mapping[str, Entry]
+) -> tuple[dict[str, list[str]], dict[str, dict[str, list[str]]]]:
     """The paths of the Python files that commands start, from the folder of the file that has them or one above, and
     what each command gives them. What a launch script hands on is what it is started with, where a command does so.
+    And what is started, with what each file with such commands gives it.
     """
     scripts = {item.path for item in every if item.started and item.path.endswith(".sh")}
     found: dict[str, dict[str, list[str]]] = {}  # by what is started, and by the file of the command
@@ -325,7 +329,7 @@ def _started(every: list[ModuleFacts], entries: Mapping[str, Entry]) -> dict[str
         for by, rests in found[path].items():
             handed = [more for each in found.get(by, {}).values() for more in each] or [""]
             full += [f"{rest} {more}" for rest in rests for more in (handed if _HANDED_ON.search(rest) else [""])]
-    return given
+    return given, found
 
 
 def _meant(name: str, path: str) -> Iterator[str]:
@@ -374,7 +378,7 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
 def _join_entries(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     """What the files say of what runs, and what commands give it."""
     entries = {item.path: item.entry for item in every if item.entry is not None}
-    in_order, started = sorted(entries.items()), _started(every, entries)
+    in_order, (started, by) = sorted(entries.items()), _started(every, entries)
     joined.given_at = met_options({path: entry.options for path, entry in entries.items()}, started)
     joined.published = options_published(started)
     joined.options = options_joined(joined.as_given(each, path) for path, entry in in_order for each in entry.options)
@@ -383,7 +387,9 @@ def _join_entries(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
               for path, entry in in_order if not named_aside(path)]  # fmt: skip
     named = frozenset(name for item in every for name in item.named)
     aside = aside_of(entries, joined.path_of, started, named)
-    joined.aside = replace(aside, asked=asked_for(taking, joined.options))
+    launching = frozenset(each for path in started if not aside.holds(path) for each in by[path]
+                          if each.endswith(_LAUNCH_SCRIPTS) and not named_aside(each))  # fmt: skip
+    joined.aside = replace(aside, asked=asked_for(taking, joined.options), launching=launching)
     joined.imported = frozenset(name for each in entries.values() for name in (*each.imports, *each.called))
     joined.bound = _bound(joined, every, entries)
     joined.floors = frozenset(each for entry in entries.values() for each in entry.floors)

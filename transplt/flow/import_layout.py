@@ -284,7 +284,7 @@ def placed(found: Sequence[Finding], path: str, data: bytes, project: ProjectFac
     return tuple(
         replace(
             each, aside=aside, late=late if each.span.start < tried else "other",
-            option=each.option or (chosen if each.open else ""),
+            option=each.option or (chosen if each.open and not aside else ""),
         )
         for each in found
     )  # fmt: skip

@@ -57,7 +57,8 @@ class _Draft:
         if self.aside or self.blocks not in ("import", "first step", "later"):
             return False
         if self.blocks == "later":
-            return all(of_a_job(finding.path) for finding, group in self.findings if group.blocks == "later")
+            later = (finding for finding, group in self.findings if group.blocks == "later")
+            return all(each.code == _MODULES or of_a_job(each.path) for each in later)
         early = [each for each in self.findings if each[1].blocks in ("import", "first step")]
         return all({finding.code, group.kind} & _OF_JOBS or of_a_job(finding.path) for finding, group in early)
 
@@ -160,6 +161,8 @@ _PROOF = "NPU793"
 _OF_RANKS = frozenset({"NPU314"})
 #: What only containers, jobs and services ask for.
 _OF_JOBS = frozenset({"NPU280", IMAGE, "NPU852", "NPU854", "NPU855"})
+#: Modules that a cluster loads.
+_MODULES = "NPU816"
 #: Actions that are about the findings of their own code first: images, and what divides batches.
 _LEADING = frozenset({IMAGE, WRAPPED})
 #: A submodule that is not checked out.

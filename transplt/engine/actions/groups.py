@@ -409,10 +409,14 @@ def _third_party(finding: Finding, folder: str) -> Group:
     if row["status"] in ("native", "plugin", "ascend_fork"):
         how = marked("{name} as a package, whose interface may differ: {help}. Otherwise port this copy")
         how = Sentence(how, name=row["name"], help=what_to_do(row))
-    blocks = _blocks(finding, _page(finding.code))
+    page = _page(finding.code)
+    blocks, own = _blocks(finding, page), finding.blocks or page.blocks
     built = finding.path.endswith("setup.py") or finding.path.lower().endswith(SOURCE_SUFFIXES)
     if (built or finding.late == "unnamed") and blocks in ("import", "first step"):
         blocks = "later"  # nothing of the project starts it, and an import of what is built says more
+    unseen = own == "later" or finding.code == WRAPPED or finding.detail("function")
+    if finding.late == "other" and blocks == "later" and unseen:
+        blocks = "tidy"  # no training loads it, and what calls this of a whole library is not in sight
     return Group(title, "third-party", folder, blocks, how)
 
 

@@ -14,6 +14,7 @@ from transplt.engine.actions.actions import separate, total_hours
 from transplt.engine.actions.effort import percent
 from transplt.engine.actions.groups import aside
 from transplt.project.report.wrapped import wrapped
+from transplt.rules.pages import BLOCKS
 
 _MOST_NUMBERS = 20
 _MOST_PARTS = 3
@@ -113,15 +114,20 @@ def how_many(action: Action) -> str:
 
 def conditions(action: Action) -> Iterator[str]:
     """What has to be asked for before an action counts, in one clause: options, another script, a function. Nothing of
-    what stands aside, and of several things in one.
+    what stands aside, and of several things in one what holds for each.
     """
-    code = _counted(action)
-    rest = [each for each in code if not each.option or each.late == "other"]  # what nobody reaches has no option
-    options = {each.option for each in code if each.late != "other"} - {""}
-    where = _where(rest, action)
-    if action.aside or action.parts or where is None:
+    if action.parts:
+        first, *others = ([*conditions(part)] for part in action.parts)
+        yield from (each for each in first if all(each in other for other in others))
         return
-    clauses = [gettext("with {options}", options=gettext(" or ").join(_named(options)[:_MOST_PARTS]))] * bool(options)
+    code = _counted(action)
+    reached = any(each.late != "other" for each in code)
+    options = {each.option for each in code if reached} - {""}
+    rest = [each for each in code if not (reached and each.option)]
+    where = _where(rest, action)
+    if action.aside or where is None or len(options) > _MOST_PARTS:
+        return
+    clauses = [gettext("with {options}", options=gettext(" or ").join(_named(options)))] * bool(options)
     clauses += [where] * bool(rest)
     if clauses:
         yield gettext("only {clauses}", clauses=gettext(", or ").join(clauses))
@@ -133,9 +139,9 @@ def _where(findings: Sequence[Finding], action: Action) -> str | None:
         notebooks = all(each.path.endswith(".ipynb") for each in findings)
         return gettext(_IN_NOTEBOOKS if notebooks else _OUTSIDE)
     functions = sorted({each.detail("function") for each in findings})
-    if action.blocks != "later" or "" in functions:
+    if action.blocks not in ("later", "slow", "numbers") or "" in functions or len(functions) > _MOST_PARTS:
         return None
-    return gettext("when {functions} runs", functions=gettext(" or ").join(functions[:_MOST_PARTS]))
+    return gettext("when {functions} runs", functions=gettext(" or ").join(functions))
 
 
 def _named(options: Iterable[str]) -> list[str]:
@@ -144,8 +150,11 @@ def _named(options: Iterable[str]) -> list[str]:
 
 
 def _counted(action: Action) -> Sequence[Finding]:
-    """The findings that say when an action counts: what stops at once may be a requirement, whatever the code asks."""
-    met = [each for each in action.findings if action.aside or not aside(each)]
+    """The findings that say when an action counts: what stops at once may be a requirement, whatever the code asks;
+    one that blocks less has no part in it.
+    """
+    less = BLOCKS[BLOCKS.index(action.blocks) + 1 :]
+    met = [each for each in action.findings if (action.aside or not aside(each)) and each.blocks not in less]
     code = [each for each in met if each.path.endswith((".py", ".ipynb"))]
     return code if code and action.blocks == "later" else met
 
