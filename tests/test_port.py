@@ -143,6 +143,17 @@ def test_what_is_left_is_a_checklist(project: Path) -> None:
     assert "- [ ] **" in text and "`train.py:12`: a test for compute capability" in text
 
 
+def test_a_package_that_is_not_required_stops_later_on_the_branch_too(project: Path) -> None:
+    (project / "pyproject.toml").write_text("[project]\nname = \"a\"\nversion = \"1\"\ndependencies = [\"torch>=2.2\"]\n")
+    (project / "train.py").write_text("from fast import mix\n" + TRAIN)
+    (project / "fast.py").write_text("def mix(x):\n    import cuequivariance\n\n    return cuequivariance.f(x)\n")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "fast")
+    port(project, "--torch-version", "2.14")
+    later = git(project, "show", "npu-port:NPU_PORT.md").partition("## Stops later")[2]
+    assert "Replace cuequivariance" in later and "when mix() runs" in later
+
+
 def test_it_goes_on_from_the_users_own_commits(project: Path) -> None:
     port(project)
     git(project, "switch", "-q", "npu-port")
