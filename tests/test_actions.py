@@ -1334,7 +1334,7 @@ def test_what_only_the_code_asks_for_is_no_condition_of_a_requirement() -> None:
     ("about", "more", "stands"),
     [
         ("NPU203", {"details": (("function", "load()"),)}, "aside"),
-        ("NPU507", {}, "aside"),
+        ("NPU507", {"blocks": "later"}, "aside"),
         ("NPU520", {}, "later"),  # a module computes with it
         ("NPU203", {"details": (("function", "load()"),), "late": ""}, "first step"),
     ],
@@ -1342,6 +1342,16 @@ def test_what_only_the_code_asks_for_is_no_condition_of_a_requirement() -> None:
 def test_what_no_training_loads_of_a_copied_library(about: str, more: dict[str, Any], stands: str) -> None:
     found = [at("demo/mmcv/a.py", 3, about, **{"late": "other", "blocks": "first step", **more})]
     assert [each.stands for each in actions_of(found)] == [stands]
+
+
+@pytest.mark.parametrize(
+    ("function", "blocks"),
+    [("save_states()", "later"), ("eval()", "later"), ("_visualise_batch()", "later"), ("saved()", "first step"),
+     ("load()", "first step"), ("evaluator()", "first step")],
+)  # fmt: skip
+def test_what_runs_between_steps_stops_later(function: str, blocks: str) -> None:
+    (action,) = actions_of([at("a.py", 3, "NPU293", "np.x", blocks="first step", details=(("function", function),))])
+    assert action.blocks == blocks
 
 
 def test_the_modules_of_a_cluster_stop_its_jobs() -> None:

@@ -90,6 +90,7 @@ def test_a_name_that_is_taken() -> None:
 def test_what_stays_is_for_a_person(source: str) -> None:
     assert "OneCard" not in migrate(source).data.decode()
     check_noop(source, open_codes=["NPU507"])
+    assert {each.blocks for each in migrate(source).findings if each.open} == {"later"}  # not on one card
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,8 @@ _REQUIRED, EXTRA, _TOO_OLD, _PYTHON = "NPU290", "NPU512", "NPU291", "NPU845"
 #: Packages that are replaced, by the code of their actions.
 _REPLACED = frozenset({"NPU510", "NPU511"})
 PACKAGES = _REPLACED | {EXTRA}
+#: Functions that run between steps, by their names.
+_AFTERWARDS = re.compile(r"_?(?:dump|eval|evaluate|export|plot|save|test|validate|visuali[sz]e)(?:_\w+)?\(")
 _IN_A_FUNCTION = "; imported when "
 #: Codes of requirements in files of dependencies.
 _OF_DEPENDENCIES = "NPU84"
@@ -414,8 +416,7 @@ def _third_party(finding: Finding, folder: str) -> Group:
     built = finding.path.endswith("setup.py") or finding.path.lower().endswith(SOURCE_SUFFIXES)
     if (built or finding.late == "unnamed") and blocks in ("import", "first step"):
         blocks = "later"  # nothing of the project starts it, and an import of what is built says more
-    unseen = own == "later" or finding.code == WRAPPED or finding.detail("function")
-    if finding.late == "other" and blocks == "later" and unseen:
+    if finding.late == "other" and blocks == "later" and (own == "later" or finding.detail("function")):
         blocks = "tidy"  # no training loads it, and what calls this of a whole library is not in sight
     return Group(title, "third-party", folder, blocks, how)
 
@@ -471,7 +472,8 @@ def _blocks(finding: Finding, page: Diagnostic | _Entry) -> str:
     blocks = finding.blocks or page.blocks
     if blocks == "import" and finding.late not in ("", "unnamed"):
         blocks = "first step" if finding.late == "called" else "later"
-    if blocks == "first step" and (finding.late == "other" or (finding.late == "branch" and finding.blocks)):
+    late = finding.late == "other" or (finding.late == "branch" and finding.blocks)
+    if blocks == "first step" and (late or _AFTERWARDS.match(finding.detail("function"))):
         blocks = "later"  # no step of the training comes to it, or not every one
     return _here(blocks, finding)
 

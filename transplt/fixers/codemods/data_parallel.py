@@ -44,6 +44,8 @@ REPLICAS = (*DATA_PARALLEL, "torch.nn.parallel.data_parallel", "torch.nn.paralle
 #: What they are called, in torch and in projects.
 REPLICA_NAMES = ("DataParallel", "data_parallel")
 _SEVERAL = "several cards need one process per card"
+#: On one card it calls the module itself.
+_FOR_SEVERAL = (("condition", "several visible NPUs"),)
 
 
 @fixer.on(ast.Call, name=DATA_PARALLEL)
@@ -54,7 +56,10 @@ def on_its_first_card(work: Work, call: ast.Call) -> Finds:
     api = str(work.names.qualified(call.func))
     if reason := _reason_to_stay(work, call):
         if work.take(call.func):
-            yield work.note(call, "NPU507", f"{api} works on one NPU only", api=api, help=reason, effort=_EFFORT)
+            message = f"{api} works on one NPU only"
+            yield work.note(
+                call, "NPU507", message, api=api, help=reason, effort=_EFFORT, blocks="later", details=_FOR_SEVERAL
+            )
         return
     if in_file(work) and ((place := _place(work, call)) is None or not can_part(work.source, place)):
         return
@@ -166,7 +171,7 @@ def goes_in(work: Work, node: ast.ClassDef) -> Finds:
             level = Level.INFO if node.name in WRAPPERS else Level.MANUAL  # a call of one has a finding of its own
             yield work.note(
                 base, "NPU507", message, level=level, api=api, help=help_, effort=_EFFORT, blocks="later",
-                details=(("condition", "several visible NPUs"),),
+                details=_FOR_SEVERAL,
             )  # fmt: skip
 
 
