@@ -161,7 +161,7 @@ class _Behind:
             node = parent(node)
         call = call_of(node) if api == "torch.compile" else None
         off = keyword_of(call, "disable") if call is not None else None
-        if call is None or (off is not None and (words := self._on(off, call))):
+        if call is None or (off is not None and (words := self._off(off, call, 0, wanted=False))):
             return words if call is not None else ""
         backend = keyword_of(call, "backend")
         value, words = self._value(backend, call) if backend is not None else ((), "")
@@ -199,7 +199,7 @@ class _Behind:
             passed.append(node)
             above = parent(node)
             words = self._stands_behind(above, node, depth) or self._chosen(above, node)
-            if not words and depth and (isinstance(node, (*FUNCTIONS, ast.ClassDef)) or _is_applied(node)):
+            if not words and depth and isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Assign)):
                 self._opened.append(node)
                 words = self._called_with(node, depth)
                 self._opened.pop()
@@ -247,16 +247,18 @@ class _Behind:
         """The option without which nobody calls a function, or what `f = Function.apply` gives a name, or makes an
         object of a class. A method whose name says no more than what frameworks call is called where its file does so.
         """
-        if isinstance(node, ast.Assign):
-            name, depth = plain_name(node.targets[0]), depth + 1
-        else:
-            assert isinstance(node, (*FUNCTIONS, ast.ClassDef))
-            name, names = node.name, {last_name(callee_of(each)) for each in node.decorator_list}
-            if not names <= _PLAIN and not (isinstance(node, ast.ClassDef) and names == {"dataclass"}):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute(attr="apply")):
+                depth += 1
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names = {last_name(callee_of(each)) for each in node.decorator_list}
+                if not names <= _PLAIN and not (isinstance(node, ast.ClassDef) and names == {"dataclass"}):
+                    return ""
+                if not isinstance(node, ast.ClassDef) and class_of_method(node) is not None:
+                    own = "_" in name and not name.endswith("__") and (name[0] == "_" or not _HOOKS.search(name))
+                    return self._all_behind(self.scan.attributes.get(name, []), depth) if own else ""
+            case _:
                 return ""
-            if not isinstance(node, ast.ClassDef) and class_of_method(node) is not None:
-                own = "_" in name and not name.endswith("__") and (name[0] == "_" or not _HOOKS.search(name))
-                return self._all_behind(self.scan.attributes.get(name, []), depth) if own else ""
         uses = self.scan.names.get(name, [])
         outside = self.project.aside.used(self.scan.path, name) if isinstance(parent(node), ast.Module) else ""
         if outside is None:  # who is beside a gate for another torch goes through it
@@ -284,41 +286,27 @@ class _Behind:
 
     # --- what a test is by default --------------------------------------------------------------------------------
 
-    def _off(self, test: ast.expr, at: ast.AST, depth: int) -> str:
-        """The option because of which a test fails by default; empty where it may hold."""
-        if self.versions and not isinstance(test, ast.BoolOp) and self.torch.fails(test):
+    def _off(self, test: ast.expr, at: ast.AST, depth: int, wanted: bool = True) -> str:
+        """The option because of which a test has another answer than the one `wanted` by default; empty where it may
+        have that.
+        """
+        if wanted and self.versions and not isinstance(test, ast.BoolOp) and self.torch.fails(test):
             return _OTHER_TORCH
         match test:
             case ast.BoolOp(op=op, values=values):
-                found = [self._off(value, at, depth) for value in values]
-                if isinstance(op, ast.And):
+                found = [self._off(value, at, depth, wanted) for value in values]
+                if isinstance(op, ast.And) is wanted:
                     return " and ".join(dict.fromkeys(filter(None, found)))
                 return found[0] if all(found) else ""
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return self._on(operand, at)
+                return self._off(operand, at, depth, not wanted)
             case ast.Compare(left=left, ops=[how], comparators=[other]):
-                return self._compared(left, how, other, at)
-            case ast.Call():
+                turned = how if wanted else _TURNED.get(type(how))
+                return self._compared(left, turned, other, at) if turned is not None else ""
+            case ast.Call() if wanted:
                 return self._asked(test, at, depth)
         value, words = self._value(test, at)
-        return words if value and not value[0] else ""
-
-    def _on(self, test: ast.expr, at: ast.AST) -> str:
-        """The option because of which a test holds by default."""
-        match test:
-            case ast.BoolOp(op=op, values=values):
-                found = [self._on(value, at) for value in values]
-                if isinstance(op, ast.Or):
-                    return next(filter(None, found), "")
-                return found[0] if all(found) else ""
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                value, words = self._value(operand, at)
-                return words if value and not value[0] else ""
-            case ast.Compare(left=left, ops=[how], comparators=[other]):
-                turned = _TURNED.get(type(how))
-                return self._compared(left, turned(), other, at) if turned else ""
-        value, words = self._value(test, at)
-        return words if value and value[0] else ""
+        return words if value and bool(value[0]) is not wanted else ""
 
     def _compared(self, left: ast.expr, how: ast.cmpop, other: ast.expr, at: ast.AST) -> str:
         if (cards := self._several_cards(left, how, other)) is not None:
@@ -517,15 +505,7 @@ def _bound_before(bindings: list[Binding], node: ast.Name, at: ast.AST) -> list[
     return bindings
 
 
-def _is_applied(node: ast.AST) -> bool:
-    """True for `f = Function.apply` of a module."""
-    match node:
-        case ast.Assign(targets=[ast.Name()], value=ast.Attribute(attr="apply")):
-            return isinstance(parent(node), ast.Module)
-    return False
-
-
-_TURNED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
+_TURNED = {ast.Eq: ast.NotEq(), ast.NotEq: ast.Eq(), ast.Is: ast.IsNot(), ast.IsNot: ast.Is()}
 
 
 def _holds_settings(node: ast.expr) -> bool:
