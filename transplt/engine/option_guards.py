@@ -50,7 +50,9 @@ from transplt.syntax.scopes import Binding, Scope
 _CARDS = re.compile(r"(?:n|num|number_of)_?(?:gpus?|cards|devices)", re.I)
 _HOLDER = re.compile(rf"(?:^|_)(?:{HOLDERS})$", re.I)
 #: Decorators that leave a function to those who call it by its name.
-_PLAIN = frozenset("staticmethod classmethod no_grad inference_mode autocast custom_fwd wraps lru_cache cache".split())
+_PLAIN = frozenset(
+    "staticmethod classmethod dataclass no_grad inference_mode autocast custom_fwd wraps lru_cache cache".split()
+)
 #: Functions that run whenever a program trains, by their names.
 _USUAL = re.compile(r"main\w*|\w*(?:train|fit|forward|step|run)\w*|__\w+__", re.I)
 #: Methods that a framework calls, by their names.
@@ -97,7 +99,6 @@ class _Behind:
     inside: Inside = field(init=False)
     options: Mapping[str, Option] = field(init=False)
     taken: frozenset[str] = field(init=False)  # names that other files import from this one; `*` for all of them
-    stored: Mapping[str, list[ast.Attribute]] = field(init=False)
     texts: frozenset[object] = field(init=False)
     versions: bool = field(init=False)
     elsewhere: frozenset[str] = frozenset()  # functions that answer yes with another torch alone: `use_kernel(x)`
@@ -114,10 +115,6 @@ class _Behind:
             each.name: self.project.as_given(each, self.scan.path) for each in options_in(self.scan.source.utf8)
         }
         self.taken = self.project.aside.taken.get(self.scan.path, frozenset())
-        stored: dict[str, list[ast.Attribute]] = {}
-        for store in self.scan.stores:
-            stored.setdefault(store.attr, []).append(store)
-        self.stored = stored
         self.texts = frozenset(each.value for each in self.scan.strings if not is_listed(each))
         self.versions = re.search(rb"(?i)version", self.scan.source.utf8) is not None
         yes: dict[str, set[str]] = {}
@@ -251,8 +248,7 @@ class _Behind:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute(attr="apply")):
                 depth += 1
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                names = {last_name(callee_of(each)) for each in node.decorator_list}
-                if not names <= _PLAIN and not (isinstance(node, ast.ClassDef) and names == {"dataclass"}):
+                if not {last_name(callee_of(each)) for each in node.decorator_list} <= _PLAIN:
                     return ""
                 if not isinstance(node, ast.ClassDef) and class_of_method(node) is not None:
                     own = "_" in name and not name.endswith("__") and (name[0] == "_" or not _HOOKS.search(name))
@@ -382,7 +378,7 @@ class _Behind:
                 return (found, f"the environment variable {name}", name) if known else ((), "", name)
             case ast.Call(func=func, args=[_, called, default]) if last_name(func) == "getattr":
                 name = string_of(called) or ""
-                return (constant(default), name, name) if name not in self.stored else ((), "", name)
+                return (constant(default), name, name) if not self._stored(name) else ((), "", name)
         return (), "", ""
 
     def _attribute(self, node: ast.Attribute) -> tuple[_Known, str, str]:
@@ -402,16 +398,17 @@ class _Behind:
         """What sets an attribute: of settings not what only keeps it (`self.fast = args.fast`), of other objects not
         what sets those; nothing where all give it another constant than the one that it is compared with.
         """
-        stores = self.stored.get(node.attr, [])
-        if _holds_settings(node.value):
-            stores = [each for each in stores if last_name(assigned_value(each)) != node.attr]
-        else:
-            stores = [each for each in stores if not _holds_settings(each.value)]
+        keeps = _holds_settings(node.value)
+        stores = [each for each in self._stored(node.attr) if not (
+            last_name(assigned_value(each)) == node.attr if keeps else _holds_settings(each.value))]  # fmt: skip
         match parent(node):
             case ast.Compare(left=left, ops=[ast.Eq()], comparators=[asked]) if left is node:
                 given, other = [constant(assigned_value(each)) for each in stores], constant(asked)
                 return [] if other and all(each and each != other for each in given) else stores
         return stores
+
+    def _stored(self, name: str) -> list[ast.Attribute]:
+        return [each for each in self.scan.attributes.get(name, []) if isinstance(each.ctx, ast.Store)]
 
     def _of_an_object(self, node: ast.Attribute, stores: list[ast.Attribute]) -> tuple[_Known, str, str]:
         """The default of an attribute that its class sets once, to what its own parameter gives it."""
@@ -453,9 +450,8 @@ class _Behind:
         default = constant({argument.arg: each for argument, each in defaults_of(function.args)}.get(name))
         calls = self._calls_of(called, owner)
         elsewhere = not calls or owner is not None or self._is_called_elsewhere(function, len(calls))
-        handed: tuple[_Known, str, str] = self._handed_on(name) if elsewhere else ((), "", name)
-        found = [handed] if handed[0] or not default else [(default, f"{name}=", name)]
-        found = found if elsewhere or default else []
+        left = (default, f"{name}=", name)
+        found = [self._handed_on(left)] if elsewhere else [left] * len(default)
         for call in calls:
             positional, _, starred = shape(call)
             given = call.args[index] if 0 <= index < positional else keyword_of(call, name)
@@ -465,16 +461,17 @@ class _Behind:
             elif starred or not default:
                 return (), "", name
             else:
-                found.append((default, f"{name}=", name))
+                found.append(left)
         if any(each[0] != found[0][0] for each in found):
             return (), "", name
         return found[-1]  # an option that is passed on says more than the name of the parameter
 
-    def _handed_on(self, name: str) -> tuple[_Known, str, str]:
-        """The flag of a program, off by default, that a parameter is called after; nothing of any other option."""
-        flag = self.project.options.get(name)
-        off = flag is not None and flag.default in _OFF_BY_DEFAULT
-        return (flag.default, flag.words, name) if flag is not None and off else ((), "", name)
+    def _handed_on(self, left: tuple[_Known, str, str]) -> tuple[_Known, str, str]:
+        """The flag of a program, off by default, that a parameter is called after, which others set; else what it is
+        left at; nothing of any other option.
+        """
+        flag = self.project.options.get(left[2])
+        return left if flag is None or flag.default not in _OFF_BY_DEFAULT else (flag.default, flag.words, left[2])
 
     def _calls_of(self, name: str, owner: ast.ClassDef | None) -> list[ast.Call]:
         calls = self.scan.calls_by_last_name({name})

@@ -91,7 +91,7 @@ class Aside:
 
     def holds(self, path: str) -> bool:
         """True for a file that stands aside."""
-        if path.endswith(PROSE) or path in self.launching:
+        if path.endswith(PROSE) or (path in self.launching and not named_aside(path)):
             return False
         if path in self.python or path in self.guarded or named_aside(path) or (self.trains and path in self.untorched):
             return True
@@ -146,7 +146,8 @@ class _Tree:
             owners = {name: self._imported(name, path) for names in kinds for name in names}
             self._take(owners, path)
             self.choices.update((owners[name], words) for name, words in idle.items())
-            self.switches.update((owners[name], words) for name, words in unasked.items() if words)
+            self.switches.update((owners[name], words) for name, words in unasked.items()
+                                 if words and not self.entries.get(owners[name], entry).starts)  # fmt: skip
             found = [{owners[name] for name in names} for names in kinds]
             held = [
                 {each for each in set().union(*found[: end + 1]) if each in self.entries and each != path}
@@ -277,8 +278,7 @@ def aside_of(
     unnamed = frozenset(reached - named - _loaded(loaded, tree.leads, every) if named else ())
     tops = {path.partition("/")[0] for path in meant if "/" in path}  # some have nothing that what is started loads
     inside |= tops - {path.partition("/")[0] for path in named} if named else set()
-    begin = {path for path in starts if path not in tree.switches or every[path].starts}
-    words |= _asked_by(tree.switches, others - _loaded(begin, tree.asked, every), tree)
+    words |= _asked_by(tree.switches, others - _loaded(starts - tree.switches.keys(), tree.asked, every), tree)
     return replace(
         late, python=python, folders=_folders(every, python), others=others, unnamed=unnamed, foreign=foreign,
         inside=inside, trains=True, chosen=_chosen(reached, tree) | words, tabled=_from_tables(tree),

@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from transplt.base.closure import closure
 from transplt.base.text.memo import Memo, Memoized
@@ -284,7 +285,7 @@ def _tabled(every: list[ModuleFacts]) -> dict[str, frozenset[str]]:
 _WRITTEN_BY_BUILDS = ("version", "_version")
 #: So many files hand a name on.
 _WAY = 8
-_LAUNCH_SCRIPTS = (".sh", ".bash", ".slurm", ".sbatch", ".pbs", ".lsf")
+_LAUNCH_SCRIPT = re.compile(r"\.(?:sh|bash|slurm|sbatch|pbs|lsf)$")
 _HANDED_ON = re.compile(r"\$\{?[@*]")
 
 
@@ -311,12 +312,10 @@ def _bound(joined: ProjectFacts, every: list[ModuleFacts], entries: Mapping[str,
     return frozenset(closure(whole, lambda path: heirs.get(path, ()))) - whole
 
 
-def _started(
-    every: list[ModuleFacts], entries: Mapping[str, Entry]
-) -> tuple[dict[str, list[str]], dict[str, dict[str, list[str]]]]:
+def _started(every: list[ModuleFacts], entries: Mapping[str, Entry]) -> dict[str, dict[str, list[str]]]:
     """The paths of the Python files that commands start, from the folder of the file that has them or one above, and
-    what each command gives them. What a launch script hands on is what it is started with, where a command does so.
-    And what is started, with what each file with such commands gives it.
+    by the path of that file what each gives them. What a launch script hands on is what it is started with, where a
+    command does so.
     """
     scripts = {item.path for item in every if item.started and item.path.endswith(".sh")}
     found: dict[str, dict[str, list[str]]] = {}  # by what is started, and by the file of the command
@@ -324,12 +323,12 @@ def _started(
         for name, rest in item.started:
             if path := next((path for path in _meant(name, item.path) if path in entries or path in scripts), ""):
                 found.setdefault(path, {}).setdefault(item.path, []).append(rest)
-    given: dict[str, list[str]] = {path: [] for path in found if path not in scripts}
-    for path, full in given.items():
-        for by, rests in found[path].items():
-            handed = [more for each in found.get(by, {}).values() for more in each] or [""]
-            full += [f"{rest} {more}" for rest in rests for more in (handed if _HANDED_ON.search(rest) else [""])]
-    return given, found
+
+    def full(by: str, rests: list[str]) -> list[str]:
+        handed = [more for each in found.get(by, {}).values() for more in each] or [""]
+        return [f"{rest} {more}" for rest in rests for more in (handed if _HANDED_ON.search(rest) else [""])]
+
+    return {path: {by: full(by, rests) for by, rests in found[path].items()} for path in found.keys() - scripts}
 
 
 def _meant(name: str, path: str) -> Iterator[str]:
@@ -378,7 +377,8 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
 def _join_entries(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     """What the files say of what runs, and what commands give it."""
     entries = {item.path: item.entry for item in every if item.entry is not None}
-    in_order, (started, by) = sorted(entries.items()), _started(every, entries)
+    in_order, starting = sorted(entries.items()), _started(every, entries)
+    started = {path: [*chain.from_iterable(by.values())] for path, by in starting.items()}
     joined.given_at = met_options({path: entry.options for path, entry in entries.items()}, started)
     joined.published = options_published(started)
     joined.options = options_joined(joined.as_given(each, path) for path, entry in in_order for each in entry.options)
@@ -387,9 +387,9 @@ def _join_entries(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
               for path, entry in in_order if not named_aside(path)]  # fmt: skip
     named = frozenset(name for item in every for name in item.named)
     aside = aside_of(entries, joined.path_of, started, named)
-    launching = frozenset(each for path in started if not aside.holds(path) for each in by[path]
-                          if each.endswith(_LAUNCH_SCRIPTS) and not named_aside(each))  # fmt: skip
-    joined.aside = replace(aside, asked=asked_for(taking, joined.options), launching=launching)
+    launching = (each for path in started.keys() - aside.python for each in starting[path])
+    scripts = frozenset(filter(_LAUNCH_SCRIPT.search, launching))
+    joined.aside = replace(aside, asked=asked_for(taking, joined.options), launching=scripts)
     joined.imported = frozenset(name for each in entries.values() for name in (*each.imports, *each.called))
     joined.bound = _bound(joined, every, entries)
     joined.floors = frozenset(each for entry in entries.values() for each in entry.floors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -20,6 +21,8 @@ _MOST_NUMBERS = 20
 _MOST_PARTS = 3
 _MARGIN = 9
 _OUTSIDE, _IN_NOTEBOOKS = marked("in scripts that do not train"), marked("in notebooks")
+#: Functions that say when an action counts, by what it blocks: every training may call load().
+_TELLING = {"later": re.compile("."), "slow": re.compile("[A-Z]"), "numbers": re.compile("[A-Z]")}
 
 
 def action_lines(actions: Sequence[Action], width: int = 0) -> Iterator[str]:
@@ -139,7 +142,8 @@ def _where(findings: Sequence[Finding], action: Action) -> str | None:
         notebooks = all(each.path.endswith(".ipynb") for each in findings)
         return gettext(_IN_NOTEBOOKS if notebooks else _OUTSIDE)
     functions = sorted({each.detail("function") for each in findings})
-    if action.blocks not in ("later", "slow", "numbers") or "" in functions or len(functions) > _MOST_PARTS:
+    telling = _TELLING.get(action.blocks)
+    if telling is None or len(functions) > _MOST_PARTS or not all(telling.search(each) for each in functions):
         return None
     return gettext("when {functions} runs", functions=gettext(" or ").join(functions))
 
