@@ -282,6 +282,7 @@ EXTRA = {
             {
                 "name": name,
                 "code": "NPU507",
+                "blocks": "later",  # one card takes it
                 "effort": "medium",
                 "message": f"{name} works on one NPU only",
                 "help": REPORT["torch.nn.DataParallel"][3],

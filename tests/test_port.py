@@ -144,7 +144,7 @@ def test_what_is_left_is_a_checklist(project: Path) -> None:
 
 
 def test_a_package_that_is_not_required_stops_later_on_the_branch_too(project: Path) -> None:
-    (project / "pyproject.toml").write_text("[project]\nname = \"a\"\nversion = \"1\"\ndependencies = [\"torch>=2.2\"]\n")
+    (project / "pyproject.toml").write_text('[project]\nname = "a"\nversion = "1"\ndependencies = ["torch>=2.2"]\n')
     (project / "train.py").write_text("from fast import mix\n" + TRAIN)
     (project / "fast.py").write_text("def mix(x):\n    import cuequivariance\n\n    return cuequivariance.f(x)\n")
     git(project, "add", "-A")

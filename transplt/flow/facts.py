@@ -328,7 +328,8 @@ def _started(every: list[ModuleFacts], entries: Mapping[str, Entry]) -> dict[str
         handed = [more for each in found.get(by, {}).values() for more in each] or [""]
         return [f"{rest} {more}" for rest in rests for more in (handed if _HANDED_ON.search(rest) else [""])]
 
-    return {path: {by: full(by, rests) for by, rests in found[path].items()} for path in found.keys() - scripts}
+    given = ((path, given) for path, given in found.items() if path not in scripts)
+    return {path: {by: full(by, rests) for by, rests in each.items()} for path, each in given}
 
 
 def _meant(name: str, path: str) -> Iterator[str]:
