@@ -15,7 +15,6 @@ from transplt.base.text.requirement import normalised
 from transplt.base.text.toml import parse_toml
 from transplt.base.text.toml_places import toml_values
 from transplt.engine.engine import index_source, join_facts
-from transplt.engine.files.dependencies.others import OF_CANN, needed_by_cann
 from transplt.engine.files.dependency_files import requirements_of
 from transplt.engine.files.kind import FileKind, kind_of
 from transplt.engine.files.other_file import migrate_other
@@ -465,24 +464,24 @@ EXTRAS = [
     # A table of extras is written where there is none; what follows the last row stays behind its row.
     (
         '[project]\ndependencies = ["torch>=2"]\n',
-        '[project]\ndependencies = ["torch>=2"]\n\n[project.optional-dependencies]\nnpu = [NEEDS]\n',
+        '[project]\ndependencies = ["torch>=2"]\n\n[project.optional-dependencies]\nnpu = ["torch-npu>=2.1"]\n',
     ),
     (
         '[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\ndev = ["x"] # y\n\n[tool.z]\n',
         '[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\ndev = ["x"] # y\n'
-        'npu = [NEEDS]\n\n[tool.z]\n',
+        'npu = ["torch-npu>=2.1"]\n\n[tool.z]\n',
     ),
     (
         '[project]\ndependencies = [\n    "torch",\n]  # all\n\n# of the tool\n[tool.z]\na = 1\n',
         '[project]\ndependencies = [\n    "torch",\n]  # all\n\n[project.optional-dependencies]\n'
-        'npu = [NEEDS]\n\n# of the tool\n[tool.z]\na = 1\n',
+        'npu = ["torch-npu>=2.1"]\n\n# of the tool\n[tool.z]\na = 1\n',
     ),
     # In the layout of the row before: lines, indentation, the last comma, an empty line between rows.
     (
         '[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\ndev = [\n  "x", # y\n]\n\n'
         't = [\n  "z"\n]\n',
         '[project]\ndependencies = ["torch"]\n[project.optional-dependencies]\ndev = [\n  "x", # y\n]\n\n'
-        't = [\n  "z"\n]\n\nnpu = [LAID OUT]\n',
+        't = [\n  "z"\n]\n\nnpu = [\n  "torch-npu>=2.1"\n]\n',
     ),
     # Poetry: an extra where the package has some, else a group, for the Pythons that torch_npu has.
     (
@@ -501,11 +500,6 @@ EXTRAS = [
 
 @pytest.mark.parametrize(("before", "after"), EXTRAS)
 def test_portable_gets_an_extra(before: str, after: str) -> None:
-    """With what CANN's own Python packages import, and the project does not ask for."""
-    needs = [f'"{each}"' for each in needed_by_cann((), "9")]
-    for mark, lead, end in (("NEEDS", "\n    ", ",\n"), ("LAID OUT", "\n  ", "\n")):
-        lines = lead.join(['"torch-npu>=2.1",', OF_CANN, f",{lead}".join(needs)])
-        after = after.replace(mark, f"{lead}{lines}{end}")
     check(before, after, "pyproject.toml", style="portable")
     assert parse_toml(after)
 

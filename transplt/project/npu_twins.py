@@ -7,7 +7,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -42,7 +42,7 @@ from transplt.rules.companions import (
     older_pins,
     older_than,
 )
-from transplt.rules.packages import BOUND
+from transplt.rules.packages import BOUND, TOO_OLD
 from transplt.rules.pages import load
 from transplt.rules.releases import CPU_INDEX, fits
 
@@ -54,9 +54,9 @@ _SCRIPT = marked("starts the program of {name} on NPUs; the file is now part of 
 #: The comment above bounds, in a list of lines.
 _BOUNDS = "# Without these, what is listed above cannot be imported"
 _RAISED = marked("{twin} requires newer ones: test the project with them")
-_TOO_OLD, _TOO_WIDE = "too old for torch-npu and its Pythons", "also those that torch-npu has no wheel for"
+_TOO_OLD, _TOO_WIDE = "too old for torch-npu or what goes with it", "also those that torch-npu has no wheel for"
 #: The comment above a list in which more than those that are too old became floors.
-_FLOORS = "# Exact versions are floors here: some of them are too old for torch-npu and its Pythons"
+_FLOORS = "# Exact versions are floors here: some of them are too old for torch-npu or what goes with it"
 #: One version, as pip has it and as conda does, of which it may name the build.
 _EXACT = re.compile(r"==?[ \t]*(\d[\d.]*(?:post\d+)?)(?:=\w+|\.\*)?")
 #: A Python that no newer one takes the place of.
@@ -66,6 +66,8 @@ _DRAGGED_IN = frozenset({"certifi", "idna"})
 #: The channel of conda's builds of torch among those of a list, and the packages that are there alone.
 _CHANNEL = re.compile(r"^(channels:\s*\n(?:[ \t]*-[^\n]*\n)*?)([ \t]*-[ \t]+)pytorch[ \t]*(\r?\n)([ \t]*-)?", re.M)
 _OF_CHANNEL = re.compile("captum|faiss|ignite|magma|(?:py)?torch")
+#: A comment on what CUDA's users install.
+_OF_CUDA = re.compile(r"^[ \t]*#[^\n]*(?:cuda|nvidia)[^\n]*\n", re.I | re.M)
 #: The comment behind a version: of another one it may be wrong.
 _REMARK = re.compile(r"\A[ \t]+#[^\r\n]*")
 #: What a script must not be written with.
@@ -242,7 +244,7 @@ def _not_for_others(text: str, twin: str) -> str:
 
 def _is_settled(finding: Finding, raised: Collection[str]) -> bool:
     """True for a finding on versions that a twin with other ones answers."""
-    return finding.code == PYTHON and (finding.api in raised or bool(finding.detail(BOUND_BY)))
+    return finding.code == PYTHON and (normalised(finding.api) in raised or bool(finding.detail(BOUND_BY)))
 
 
 def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, set[str]]:
@@ -253,7 +255,8 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
     newline = newline_of(text)
     of_cuda = [each for each in result.findings if each.code == BOUND and each.open and not each.blocks]
     left_out = {normalised(each.api) for each in of_cuda}
-    text, raised = _raised(text, name, releases)
+    wanted = {each.api: each.detail("wanted") for each in result.findings if each.code == TOO_OLD and each.open}
+    text, raised = _raised(_OF_CUDA.sub("", text), name, releases, wanted)
     listed = requirements_of(text, name, FileKind.REQUIREMENTS)
     names = {normalised(each.name) for each in without_elsewhere(listed)}
     on_top = _on_top(name, result, releases, names) if plain and not raised and not left_out & names else []
@@ -279,28 +282,36 @@ def _without_channel(text: str, listed: Sequence[Requirement]) -> str:
 
 
 def _with_bounds(needs: Sequence[str], result: FileResult, raised: Collection[str]) -> list[str]:
-    """The lines of what CANN needs, and of bounds without which something older cannot be imported."""
+    """The lines of bounds that CANN needs, or without which something older cannot be imported, and a comment with what
+    else CANN needs.
+    """
     stays = (each for each in result.findings if normalised(each.api) not in raised)
     bounds = [*dict.fromkeys(bound for each in stays for bound in each.detail(BOUND_BY).split(" and ") if bound)]
     bounded = {re.split("[<>=]", each)[0] for each in bounds}
     left = [each for each in needs if each.partition("<")[0] not in bounded]
-    return [OF_CANN, *left, *([_BOUNDS, *bounds] if bounds else [])]
+    # A name alone is no line: it is CANN's matter, and most lists that maintainers have name none or two of them.
+    unbound, bound = ([each for each in left if ("<" in each) == has] for has in (False, True))
+    return [*bound, f"{OF_CANN} {' '.join(unbound)}", *([_BOUNDS, *bounds] if bounds else [])]
 
 
-def _raised(text: str, name: str, releases: Releases) -> tuple[str, set[str]]:
-    """A list without the pins that are older than the Pythons of torch-npu, which pip could not install: each is a
-    floor, under a comment that says what it was. And the names of those packages.
+def _raised(text: str, name: str, releases: Releases, wanted: Mapping[str, str]) -> tuple[str, set[str]]:
+    """A list without the pins that are older than the Pythons of torch-npu, which pip could not install, or than what
+    is `wanted` of a package on NPUs: each is a floor, under a comment that says what it was. And the names of those.
     """
     listed = without_elsewhere(requirements_of(text, name, FileKind.REQUIREMENTS))
     older = older_pins(listed, releases.pythons, only=True)
     older += older_than(listed, lambda each: asked_by_torch(each, releases.torch))
-    beside = partial(beside_newer, other="tensorflow") if any(each.name == "tensorflow" for each in older) else None
-    older += older_than(listed, beside) if beside else []
+    # Beside a bound of protobuf pip has to find an older tensorflow, with a wheel for the Python.
+    others = ("tensorflow", "protobuf") if any(each.name == "tensorflow" for each in older) else ()
+    besides = [partial(beside_newer, other=other) for other in others]
+    older += [each for beside in besides for each in older_than(listed, beside)]
+    older += [each for each in listed if wanted.get(normalised(each.name))]
     names, new = {normalised(each.name) for each in listed}, {}
     for each in older:
         package = normalised(each.name)
         floor = asked_by_torch(package, releases.torch) or first_wheel(package, releases.pythons[0])
-        floor = floor or (beside(package) if beside else "")
+        floor = wanted.get(package, "").partition(">=")[2] or floor
+        floor = floor or next(filter(None, (beside(package) for beside in besides)), "")
         new[each.clauses] = (each.name, floor and f">={floor}{below(package, names)}", _TOO_OLD)
     for versions, start, end in pythons_asked_for(text, name.lower()):
         if not (fit := fits(versions, releases.pythons)) or not _BOUNDED.search(versions):
@@ -309,7 +320,7 @@ def _raised(text: str, name: str, releases: Releases) -> tuple[str, set[str]]:
             new |= {each.clauses: (each.name, "", _TOO_OLD) for each in listed if each.name == "pip" and each.versions}
     for each in _floors(listed, {package for package, _, _ in new.values()}):
         new.setdefault(each.clauses, (each.name, _EXACT.sub(r">=\1", each.versions.strip()), ""))
-    return _replaced(text, new), {package for package, _, _ in new.values()}
+    return _replaced(text, new), {normalised(package) for package, _, _ in new.values()}
 
 
 def _replaced(text: str, new: dict[tuple[int, int], tuple[str, str, str]]) -> str:

@@ -10,7 +10,6 @@ from transplt.base.text.toml import parse_toml
 from transplt.base.text.toml_places import TomlValue, toml_rows, toml_values
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.engine.files.dependencies.codes import ADDED, NOT_ADDED, added_help
-from transplt.engine.files.dependencies.others import OF_CANN, needed_by_cann
 from transplt.engine.files.dependencies.places import Change, beside_row, is_row, newline_of
 from transplt.engine.files.dependencies.versions import TORCH, TORCH_NPU, Releases
 from transplt.engine.files.dependency_files import BUILD
@@ -32,14 +31,14 @@ def changes(document: Document, text: str, requirements: list[Requirement], rele
     help_ = f"{TORCH_NPU}=={releases.torch_npu}, for torch {releases.torch}"
     if document.name == "pyproject.toml":
         versions = of_a_library(document.settings)
-        content = [f"{TORCH_NPU}{versions}", *needed_by_cann(requirements, releases.cann)]
+        content = f"{TORCH_NPU}{versions}"  # what CANN imports beside it is no matter of a library
         if torch.allows(releases.torch) is False:
             # pip installs an extra together with what the project asks for.
             message = f"{message}, and no extra can: {torch.name}{torch.versions} rules out torch {releases.torch}"
         elif found := _extra(text, torch, content, versions, releases):
             group = "npu" if len(found) > 1 else ""
             for start, end, new in found:
-                said = f"an extra with {content[0]}"
+                said = f"an extra with {content}"
                 yield Edit((start, end), ADDED, said, new, api=TORCH_NPU, help=added_help(releases), group=group)
             return
     stem, dot, ending = document.path.rpartition(".")
@@ -49,9 +48,7 @@ def changes(document: Document, text: str, requirements: list[Requirement], rele
     yield Note((torch.start, torch.end), NOT_ADDED, Level.MANUAL, message, api=api, effort=Effort.LOW, help=help_)
 
 
-def _extra(
-    text: str, torch: Requirement, content: list[str], versions: str, releases: Releases
-) -> list[Change]:
+def _extra(text: str, torch: Requirement, content: str, versions: str, releases: Releases) -> list[Change]:
     """The changes by which a pyproject.toml has an extra; none where a person has to write it."""
     table, newline = parse_toml(text), newline_of(text)
     if torch.section.startswith("tool.poetry."):
@@ -60,8 +57,7 @@ def _extra(
     if not isinstance(project, dict) or "optional-dependencies" in project.get("dynamic", ()):
         return []
     if not isinstance(project.get("optional-dependencies"), dict):
-        array = _array(content, f"{newline}    ", ",", newline)
-        return [_table(text, _OPTIONAL[:1], f"[project.optional-dependencies]{newline}npu = {array}")]
+        return [_table(text, _OPTIONAL[:1], f'[project.optional-dependencies]{newline}npu = ["{content}"]')]
     return _row(text, _OPTIONAL, content)
 
 
@@ -71,7 +67,7 @@ def _of_poetry(text: str, torch: Requirement, versions: str, releases: Releases)
     if not any(each.path == _POETRYS and each.is_header for each in toml_rows(text) or ()):
         row = f"{TORCH_NPU} = {{ version = {version}{older} }}" if older else f"{TORCH_NPU} = {version}"
         return [_table(text, _POETRYS[:2], _GROUP.format(n=newline_of(text), row=row))]
-    extra = _row(text, _POETRYS, [TORCH_NPU])
+    extra = _row(text, _POETRYS, TORCH_NPU)
     if not extra or not is_row(torch):
         return []
     return [*beside_row(text, torch, TORCH_NPU, f"{{ version = {version}, optional = true{older} }}"), *extra]
@@ -87,22 +83,7 @@ def _python_before(text: str, releases: Releases) -> str:
     return f', python = ">={oldest}"' if before else ""
 
 
-def _array(content: list[str], lead: str, comma: str, end: str) -> str:
-    """An array: of one text, or of a text above what CANN needs, one on a line."""
-    if len(content) == 1:
-        return f'[{lead}"{content[0]}"{comma}{end}]'
-    first, *needs = content
-    return (
-        "["
-        + lead
-        + lead.join([f'"{first}",', OF_CANN, f",{lead}".join(f'"{each}"' for each in needs)])
-        + comma
-        + end
-        + "]"
-    )
-
-
-def _row(text: str, path: tuple[str, ...], content: list[str]) -> list[Change]:
+def _row(text: str, path: tuple[str, ...], content: str) -> list[Change]:
     """A row `npu` below the last one of a table, laid out as that is; none where it has one, or no header."""
     rows = [each for each in toml_values(text) if each.path[:-1] == path]
     has_header = any(each.is_header and each.path == path for each in toml_rows(text) or ())
@@ -112,8 +93,8 @@ def _row(text: str, path: tuple[str, ...], content: list[str]) -> list[Change]:
     at = _line_end(text, last)
     gap = newline * (2 if len(rows) > 1 and re.search(r"\n[ \t]*\r?\n[ \t]*\Z", text[: last.key]) else 1)
     lines = re.match(r"\[[ \t]*(\r?\n[ \t]*)[^\s#](?:.|\s)*?(,?)(\r?\n[ \t]*)\]\Z", text[last.start : last.end])
-    plain = (f"{newline}    ", ",", newline) if len(content) > 1 else ("", "", "")
-    return [(at, at, f"{gap}npu = {_array(content, *(lines.groups() if lines is not None else plain))}")]
+    lead, comma, end = lines.groups() if lines is not None else ("", "", "")
+    return [(at, at, f'{gap}npu = [{lead}"{content}"{comma}{end}]')]
 
 
 def _table(text: str, path: tuple[str, ...], new: str) -> Change:

@@ -17,8 +17,8 @@ FOR_OTHERS = re.compile(
     r"rtd|lint|linting|pre-commit)(?=[-_./]|$)"
 )
 _NPU = re.compile(r"npu|ascend")
-#: The comment above them.
-OF_CANN = "# What CANN's own Python packages import"
+#: How the comment begins that names what needs no bound.
+OF_CANN = "# CANN's own Python packages import these, too:"
 
 
 def is_for_others(path: str) -> bool:
