@@ -827,15 +827,12 @@ def test_a_profiler_that_stays(source: str) -> None:
     check_stays(source, "NPU131")
 
 
-def test_visible_cards_that_are_named_after_the_program_has_asked() -> None:
-    set_ = "import os\nimport torch\ndef card(n):\n    os.environ['CUDA_VISIBLE_DEVICES'] = n\n    return 'cuda'\n"
-    settings = Settings(style="portable", helper_file=True)
-    for asked, number in (("torch.cuda.is_available()", 0), ("torch.cuda", 1)):
-        files = {"run.py": f"import torch\nimport base\nx = {asked}\nif __name__ == '__main__':\n    base.card('1')\n",
-                 "base.py": set_}  # fmt: skip
-        project = ProjectFacts.join([index_source(text.encode(), path, settings) for path, text in files.items()])
-        result = migrate_source(set_.encode(), "base.py", settings, project)
+def test_visible_cards_that_a_function_names_come_after_the_module_has_counted_them() -> None:
+    for head, number in (("def card(n):\n    ", 0), ("n = '0'\n", 1)):
+        result = ported(f"import os\nimport torch\n{head}os.environ['CUDA_VISIBLE_DEVICES'] = n\nx = 'cuda'\n")
         assert result.data.count(b"ASCEND_RT") == number
+        said = [each.message for each in result.findings if each.code == "NPU220" and not each.applied]
+        assert len(said) == 1 - number and all("the module has asked for a card by then" in each for each in said)
 
 
 @pytest.mark.parametrize(

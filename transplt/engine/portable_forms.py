@@ -17,7 +17,6 @@ from transplt.edits.trees.expressions import followed_by, left_side
 from transplt.edits.trees.transform import New, OfText
 from transplt.edits.work import Work
 from transplt.engine.files.notebook.program import MARK
-from transplt.flow.import_layout import layout_of, starts_leading_to
 from transplt.flow.last_value import last_value
 from transplt.syntax.annotations import is_annotation
 from transplt.syntax.files import File
@@ -314,20 +313,19 @@ class Form:
         raise Stays("the code that reads it was not found")
 
     def _asked_before(self, node: ast.stmt) -> str:
-        """What asks for a card above a statement, in its function or outside of all, or as the program starts that a
-        function is of; counting them reads nothing.
+        """What asks for a card above a statement outside of all functions; counting them reads nothing. A function runs
+        after the module has counted them, for which older torch_npu ask CANN (THNPModule_getDeviceCount_wrap).
         """
-        at, scope, path = begins(node), self.work.scan.scope_of(node), self.work.scan.path
+        at, scope = begins(node), self.work.scan.scope_of(node)
+        if scope is not self.work.scan.root:
+            return "the module"
         for call in self.work.scan.calls:
             full = self.work.names.qualified(call.func) or ""
             asks = full.startswith("torch.cuda.") or ".device_module." in full
-            above = begins(call) < at and self.work.scan.scope_of(call) in (self.work.scan.root, scope)
+            above = begins(call) < at and self.work.scan.scope_of(call) is scope
             if asks and above and not full.endswith((".device_count", ".manual_seed_all")):
                 return f"line {call.lineno}"
-        if scope is self.work.scan.root or path not in (placing := self.work.project.placing):
-            return ""
-        starts = starts_leading_to(self.work.project, self.work.project.once(layout_of), path)
-        return next((each for each in starts if each != path and placing[each].asks), "")
+        return ""
 
 
 def _admits(display: ast.List | ast.Tuple | ast.Set) -> bool:
