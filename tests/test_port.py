@@ -83,8 +83,9 @@ def test_a_port_leaves_what_a_migration_leaves(project: Path, tmp_path: Path, st
     actions = separate(actions_of(migrate_tree(make_plan(options)).findings))
     said = port(project, "--style", style)
     assert f"{len(actions)} actions, {about(total_hours(actions))}" in said
-    boxes = said if style == "portable" else git(project, "show", "npu-port:NPU_PORT.md")
-    assert re.findall(r"^- \[ \] \*\*(.+?)\*\* \(", boxes, re.M) == [each.title for each in actions]
+    if style == "npu":  # of the other one a pull request has what stops an NPU alone
+        boxes = git(project, "show", "npu-port:NPU_PORT.md")
+        assert re.findall(r"^- \[ \] \*\*(.+?)\*\* \(", boxes, re.M) == [each.title for each in actions]
 
 
 def test_one_commit_for_each_decision(project: Path) -> None:

@@ -12,11 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 from transplt.base.finding import Effort, Finding, Level, Operation, Replacement, Span
+from transplt.base.language import Sentence
 from transplt.base.text.source import read_source
 from transplt.edits.helper_file import helper_text
 from transplt.engine.actions.action import Action, Place
 from transplt.faces.cli.main import main
-from transplt.project.port.body import MOST_LINES, body
+from transplt.project.port.body import MOST, body
 from transplt.project.port.decisions import decision_of, decisions
 from transplt.project.port.port import _lists
 from transplt.project.port.steps import Changed, _without_unused, steps_of
@@ -137,10 +138,10 @@ def test_no_file_of_ours_is_on_the_branch(project: Path) -> None:
 
 def test_the_text_of_the_pull_request(project: Path) -> None:
     text, said = port(project)
-    assert "chosen once in `pkg/device.py`" in text and "- Make mixed precision device-agnostic\n" in text
-    assert "- Nothing was run." in text and "No card was used." in text
-    assert "## What is left\n\nNothing that transplt knows of.\n" in text
-    assert "## What" not in said and len(text.splitlines()) <= MOST_LINES
+    assert "The accelerator is chosen in `pkg/device.py`: an NPU if" in text
+    assert "- Nothing was run, and no card was used.\n" in text
+    assert "## What is left\n\nNothing is known that stops it on an NPU.\n" in text
+    assert "## What" not in said and len(text.split()) < 100
     assert port(project)[0] == text  # nothing new: it says the same of the branch
 
 
@@ -154,18 +155,22 @@ def test_what_is_left_speaks_neither_of_the_tool_nor_of_what_the_branch_settles(
     (project / "requirements.txt").write_text("torch==2.1.0\n")
     commit(project, "more", pkg__many="import torch\n\nnet = torch.nn.DataParallel(torch.nn.Linear(1, 1).cuda())\n")
     left = port(project)[0].partition("## What is left")[2]
-    assert "`pkg/many.py:5`" in left and "one process per card" in left
-    assert not [word for word in ("transplt", "requirements", " -") if word in left.replace("\n- [ ]", "")]
+    assert "- Use DistributedDataParallel on several NPUs: DataParallel stops there (`pkg/many.py:5`)\n" in left
+    assert not [word for word in ("transplt", "requirements") if word in left]
     assert port(project)[0].partition("## What is left")[2] == left
 
 
-def test_a_package_is_to_offer_an_extra(project: Path) -> None:
+def test_what_is_in_lists_and_documents_is_left_to_the_reports(project: Path) -> None:
     (project / "setup.cfg").write_text("[metadata]\nname = p\n\n[options]\ninstall_requires =\n    torch\n")
+    (project / "Dockerfile").write_text("FROM nvidia/cuda:11.8.0-devel-ubuntu22.04\n")
     commit(project, "install", pkg__graph="import torch\n\n\ndef capture(f):\n    return torch.cuda.CUDAGraph()\n")
-    left = port(project)[0].partition("## What is left")[2]
-    assert "**Add an extra npu with torch-npu** (cosmetic)" in left and "`setup.cfg:6`" in left
-    assert "What is for NPUs alone goes behind" in left
-    assert "the project's requirements" not in left
+    text, said = port(project)
+    left = text.partition("## What is left\n\n")[2].splitlines()
+    assert left[0].startswith("What is for NPUs alone goes beside what CUDA and CPU users run and install")
+    assert [line.partition(" (")[0] for line in left[2:]] == [
+        "- Decide what an NPU does instead of torch.cuda.CUDAGraph"
+    ]
+    assert "left to do by hand: 3 actions" in said and "--style portable reports all of them" in said
 
 
 def test_the_npu_style_has_no_such_text(project: Path) -> None:
@@ -174,58 +179,115 @@ def test_the_npu_style_has_no_such_text(project: Path) -> None:
     assert "NPU_PORT.md" in git(project, "diff", "--name-only", "main", "npu-port")
 
 
+def action(title: str, *places: str, blocks: str = "later", code: str = "NPU510", **of: str) -> Action:
+    """An action with a finding at each place (`a.py:3`)."""
+    at = [(path, int(line)) for path, _, line in (each.partition(":") for each in places)]
+    found = [Finding(path, Span(line, 1, line, 1, 0, 0), code, Level.MANUAL, "m", **of) for path, line in at]  # type: ignore[arg-type]
+    where = tuple(Place(path, (line,), 1) for path, line in at)
+    return Action(Sentence(title, name=of.get("api", "")), blocks, Effort.LOW, 1.0, "how", (code,), where, tuple(found))
+
+
+def left_of(*left: Action, **more: object) -> list[str]:
+    """The lines of what is left."""
+    text = body(["device.py"], ["Choose it"], "torch 2.6", None, None, [], left, **more)  # type: ignore[arg-type]
+    return [line for line in text.partition("## What is left")[2].splitlines() if line.startswith("- ")]
+
+
 def test_a_long_text_is_cut() -> None:
-    lines = body(["device.py"], [f"commit {number}" for number in range(80)], "torch 2.6", None, None, [], [])
-    assert "- and 68 commits more" in lines and len(lines.splitlines()) <= MOST_LINES
-
-
-def test_a_clause_in_parentheses_goes_with_what_it_speaks_of() -> None:
-    how = "use torch.optim.AdamW, as --similar does (slower; only with weight_decay); then train again"
-    left = [Action("Replace FusedAdam", "later", Effort.LOW, 1.0, how, (), (Place("a.py", (3,), 1),), ())]
-    text = body(["device.py"], [], "torch 2.6", None, None, [], left)
-    assert "**Replace FusedAdam** (stops later): then train again (`a.py:3`)" in text
-
-
-def test_an_advice_keeps_the_programs_of_others() -> None:
-    how = "git submodule update --init sub, and migrate it with the project: it may contain CUDA code"
-    left = [Action("Check out sub", "import", Effort.LOW, 1.0, how, (), (Place(".gitmodules", (2,), 1),), ())]
-    text = body(["device.py"], [], "torch 2.6", None, None, [], left)
-    assert "(stops at import): git submodule update --init sub, and migrate it with the project: it may" in text
+    lines = left_of(*(action(f"Replace x{number}", f"a{number}.py:1") for number in range(80)))
+    assert len(lines) == MOST and lines[-1] == f"- and {81 - MOST} more"
+    assert left_of(action("Do it", *[f"a{number}.py:1" for number in range(5)])) == []
+    (line,) = left_of(action("Move it", *[f"a{number}.py:1" for number in range(5)]))
+    assert line == "- Move it (`a0.py:1`, `a1.py:1`, `a2.py:1` and 2 more)"
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("title", "code", "api", "said"),
     [
-        # What is between backticks is one word, and what is for transplt goes whole.
-        ("look at it; else add `# transplt: ignore[NPU602]` with the reason", "look at it (`a.py:3`)"),
-        ("`--adapt attention` writes it. By hand: check the other branch", "check the other branch (`a.py:3`)"),
-        ("instead: torch.matmul", "torch.matmul (`a.py:3`)"),
-        # What leads to a part for transplt ends there, and a name alone goes with it.
-        ("instead: a.b. DCNv2: for the signatures, see transplt explain x", "a.b (`a.py:3`)"),
-        ("several cards, with DDP: `transplt distributed` writes it; a.py: see", "several cards, with DDP. a.py: see"),
-        ("pass --device /dev/davinci0; then start it", "pass --device /dev/davinci0; then start it (`a.py:3`)"),
+        # CUDA's users keep what they have.
+        ("Replace {name}: no NPU support", "NPU510", "x", "Add code for NPUs beside x: no NPU support (`a.py:3`)"),
+        (
+            "Replace the CUDA kernel {name}, or rewrite it for the NPU", "NPU553", "x",
+            "Add code for NPUs beside the CUDA kernel x (`a.py:3`)",
+        ),
+        ("Replace {name}: removed", "NPU514", "torch.x", "Replace torch.x: removed (on every device; `a.py:3`)"),
+        # What newer releases refuse of packages that need be no newer, and what may stop nothing.
+        ("Replace {name}: removed", "NPU514", "pandas", ""),
+        ("Check {name}", "NPU602", "x", ""),
+        ("Decide which of these strings are devices", "NPU203", "", ""),
     ],
 )
-def test_an_advice_is_whole_sentences(how: str, said: str) -> None:
-    left = [Action("Do it", "later", Effort.LOW, 1.0, how, (), (Place("a.py", (3,), 1),), ())]
-    assert f"**Do it** (stops later): {said}" in body(["device.py"], [], "torch 2.6", None, None, [], left)
+def test_what_stops_an_npu_for_sure_is_left(title: str, code: str, api: str, said: str) -> None:
+    assert left_of(action(title, "a.py:3", code=code, api=api)) == [f"- {said}"] * bool(said)
+
+
+def test_what_programs_do_not_come_to_is_not_left() -> None:
+    several = ("tests/test_a.py:3", "setup.py:3", "requirements.txt:3", "old.py:3")
+    assert left_of(action("Replace {name}", *several, api="x"), stopped={"old.py": "stop at import x (old.py)"}) == []
+    assert left_of(action("Replace {name}", "a.py:3", api="x", late="branch")) == []
+    lines = left_of(action("Replace {name}", "a.py:3", api="x", late="branch", option="--x"))
+    assert lines == ["- Add code for NPUs beside x (only with --x; `a.py:3`)"]
+    # Whether a script trains is not said.
+    assert left_of(action("Move it", "a.py:3", late="other")) == ["- Move it (`a.py:3`)"]
+
+
+def test_what_differs_in_its_name_is_one() -> None:
+    parts = [action("Move {name} there", f"{name}.py:1", api=name) for name in ("a", "b")]
+    assert left_of(*parts, action("Move {name} there", "c.py:1", api="c", option="--c")) == [
+        "- Move a and b there (`a.py:1`, `b.py:1`)", "- Move c there (only with --c; `c.py:1`)"
+    ]  # fmt: skip
+
+
+def test_a_newer_release_that_an_npu_needs_makes_its_changes_certain() -> None:
+    parts = [action("Update the uses of {name}", "a.py:1", code="NPU293", api="timm.x")]
+    assert left_of(*parts) == [] and left_of(*parts, newer={"timm"}) == [
+        "- Update the uses of timm.x (on every device; `a.py:1`)"
+    ]
 
 
 def test_a_text_says_once_what_an_npu_needs() -> None:
     lists = ["requirements-npu.txt"]
     text = body(["device.py"], ["Choose it"], "torch 2.6 with torch_npu 2.6.0", None, None, [], [], lists)
-    needs = "needs CANN and torch 2.6 with torch_npu 2.6.0 (the package torch-npu): `requirements-npu.txt` lists what"
-    assert needs in text and text.count("torch_npu 2.6.0") == 1
+    needs = "needs CANN and torch-npu; it is written for torch 2.6 with torch_npu 2.6.0."
+    assert f"{needs} Packages: `requirements-npu.txt`.\n" in text and text.count("torch_npu 2.6.0") == 1
 
 
 @pytest.mark.parametrize(
-    ("blocks", "path", "said"),
-    [("import", "net.py", True), ("import", "old.py", False), ("first step", "net.py", False)],
+    ("modules", "alone", "said"),
+    [
+        (["device.py"], 0, "in `device.py`"),
+        (["a/device.py", "b/device.py"], 1, "in `a/device.py`, `b/device.py` and in 1 file for itself"),
+        (["a", "b", "c", "d"], 0, "in 4 modules"),
+        ([], 2, "in 2 files for themselves"),
+    ],
 )
-def test_what_stops_all_that_is_ported_is_said_first(blocks: str, path: str, said: bool) -> None:
-    left = [Action("Replace x", blocks, Effort.LOW, 1.0, "", (), (Place(path, (3,), 1),), ())]
-    text = body(["device.py"], ["Choose it"], "torch 2.6", None, None, [], left, [], {"old.py": "stop at import x"})
-    assert ("**Does not start on an NPU yet.** To be done first: Replace x." in text) == said
+def test_where_the_accelerator_is_chosen(modules: list[str], alone: int, said: str) -> None:
+    text = body(modules, ["Choose it"], "torch 2.6", None, None, [], [], alone=alone)
+    assert f"The accelerator is chosen {said}: an NPU if torch_npu is installed" in text
+
+
+def test_commits_that_are_not_for_npus_are_named() -> None:
+    text = body(["device.py"], ["Choose it", "Run with newer releases, too"], "torch 2.6", None, None, [], [])
+    assert "“Run with newer releases, too”: not for NPUs, and can be merged alone.\n" in text
+
+
+@pytest.mark.parametrize(
+    ("blocks", "path", "of", "said"),
+    [
+        ("import", "net.py", {}, True),
+        ("import", "old.py", {}, False),
+        ("import", "net.py", {"option": "--x"}, False),
+        ("import", "net.py", {"blocks": "first step"}, False),
+        ("first step", "net.py", {}, False),
+    ],
+)
+def test_what_stops_all_that_is_ported_is_said_first(blocks: str, path: str, of: dict[str, str], said: bool) -> None:
+    (found,) = (part := action("Replace x", f"{path}:3", blocks=blocks)).findings
+    left = [replace(part, findings=(replace(found, **of),))]  # type: ignore[arg-type]
+    stopped = {"old.py": "stop at import x (old.py)", "more.py": "stop at import x (more.py)"}
+    text = body(["device.py"], ["Choose it"], "torch 2.6", None, None, [], left, [], stopped)
+    assert ("**Does not start on an NPU yet**: what is left stops its import." in text) == said
+    assert "Programs that come to them on an NPU stop at import x (more.py, old.py)." in text
 
 
 @pytest.mark.parametrize(
@@ -249,7 +311,7 @@ def test_a_bound_that_setup_py_takes_from_a_list_is_left_to_do(project: Path) ->
     commit(project, "list", net="import torch\nx = torch.ones(1).cuda()\n")
     assert "torchaudio" not in port(project)[0].partition("## What is left")[2]
     commit(project, "setup", setup="install(open('requirements.txt'))\n")
-    assert "**Raise the pinned version of torchaudio**" in port(project, "--branch", "again")[0]
+    assert "- Raise the pinned version of torchaudio (`requirements.txt:2`)" in port(project, "--branch", "again")[0]
 
 
 def test_what_is_not_ported_is_said_first(project: Path) -> None:
@@ -257,7 +319,8 @@ def test_what_is_not_ported_is_said_first(project: Path) -> None:
     commit(project, "flash", net=flash, train_net="import net\n\nprint(net.x.cuda())\n")
     text = port(project)[0]
     assert text.splitlines()[2] == (
-        "**Not ported**: `train_net.py`, `net.py`. On an NPU their programs stop at import flash_attn (net.py)."
+        "**Not ported**: `train_net.py`, `net.py`. "
+        "Programs that come to them on an NPU stop at import flash_attn (net.py)."
     )
     assert "Add the NPU case" not in text and "net.py" not in git(project, "diff", "--name-only", "main", "npu-port")
 
@@ -297,10 +360,10 @@ def test_a_place_says_when_it_is_met_and_is_listed_once(project: Path) -> None:
     commit(project, "more", many=textwrap.dedent(many))
     done = CliRunner().invoke(main, ["port", str(project), "--style", "portable", "--exit-zero"])
     left = [line for line in done.stdout.partition("## What is left")[2].splitlines() if "many.py" in line]
-    assert "(only with --parallel): several cards" in "".join(left)
-    assert [line for line in left if "transformers" in line and "(on every device, with newer releases)" in line]
+    several = "- Use DistributedDataParallel on several NPUs: DataParallel stops there"
+    assert f"{several} (only with --parallel; `many.py:8`)" in left
+    assert not [line for line in left if "transformers" in line]
     assert sum("mixed precision" in line or "CUDA-only code" in line for line in left) == 1
-    assert f"left to do by hand: {done.stdout.count('- [ ]')} actions" in done.stderr
 
 
 def test_two_places_of_one_sentence_keep_what_is_known_of_each(project: Path) -> None:
@@ -372,7 +435,7 @@ def test_what_people_change_in_the_module_stays(project: Path, old: str, new: st
     assert "def grad_scaler(" in now and now.count("from typing import Any\n") == 1
     more = at(project, "pkg/more.py")
     assert "GradScaler" not in more and "from .device import DEVICE_TYPE, device_module, grad_scaler\n" in more
-    assert "Nothing that transplt knows of." in text
+    assert "Nothing is known that stops it on an NPU." in text
 
 
 FLASH = """\
@@ -569,7 +632,7 @@ def test_a_guard_and_what_it_guards_are_one_commit(project: Path, source: str, t
 def test_names_that_moved_are_a_commit_apart(project: Path) -> None:
     commit(project, "old names", pkg__old="import torch\nimport numpy as np\n\nx = torch.ones(1) * np.Inf\n")
     port(project, "--torch-version", "2.14")
-    assert subjects(project)[-1] == "Write names as today's NumPy has them"
+    assert subjects(project)[-1] == "Use names and calls of current NumPy"
     assert git(project, "show", "--format=", "--name-only", "npu-port").split() == ["pkg/old.py"]
 
 
@@ -609,15 +672,17 @@ _TRIED = 'import torch\n\n\ndef net():\n    return 1\n\n\nif __name__ == "__main
     ],
 )
 def test_what_only_tries_a_module_out_stops_no_training(
-    project: Path, name: str, more: str, imports: str, stops: bool
+    project: Path, tmp_path: Path, name: str, more: str, imports: str, stops: bool
 ) -> None:
     start = f"{imports}import torch\n\nx = torch.ones(1).cuda()\nx.sum().backward()\n"
     commit(project, "a module with a try", **{"train": start, name: _TRIED + more})
-    left = port(project)[0].partition("## What is left")[2]
-    assert f"`{name}.py:9`" in left and ("(stops at the first step)" in left) == stops
+    asked = ["-i", str(project), "-o", str(tmp_path / "out"), "--style", "portable", "--exit-zero", "--no-html"]
+    said = CliRunner().invoke(main, asked).stderr
+    assert f"{name}.py:9" in said and ("stops at the first step" in said) == stops
+    assert f"`{name}.py:9`" in port(project)[0].partition("## What is left")[2]
 
 
 def test_a_branch_without_commits_says_of_nothing_that_it_does_it() -> None:
     text = body([], [], "torch 2.6", None, None, [], [])
     assert "No change: there is nothing in this project to convert." in text
-    assert "chosen" not in text and "commit" not in text and "Nothing that transplt knows of." in text
+    assert "chosen" not in text and "commit" not in text and "Nothing is known that stops it" in text

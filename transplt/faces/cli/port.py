@@ -124,7 +124,10 @@ def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]
         yield ngettext(
             "left to do by hand: {count} action, {hours}", "left to do by hand: {count} actions, {hours}",
             len(separate(done.left)), hours=about(total_hours(done.left)),
-        ) + ("" if done.body else gettext("; NPU_PORT.md on the branch lists them"))  # fmt: skip
+        ) + (
+            gettext("; transplt -i {project} -o OUT --style portable reports all of them", project=shlex.quote(project))
+            if done.body else gettext("; NPU_PORT.md on the branch lists them")
+        )  # fmt: skip
     if done.commits:
         yield gettext("to see the branch: git switch {branch}", branch=branch)
         if not command:

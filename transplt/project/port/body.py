@@ -1,112 +1,134 @@
-"""The text of a pull request for a branch of the portable style: what it does, what was proved, and what is left."""
+"""The text of a pull request for a branch of the portable style: what changes, what was proved, what stops an NPU.
+
+Its readers know their project, and nothing of transplt. What somebody has to decide, what stops lists, images and jobs,
+and how each thing is done stands in the reports of a migration, and not here: a clause more is one more to be wrong.
+"""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from transplt.base.render.cell import first_of, many, visible
+from transplt.base.language import Sentence
+from transplt.base.render.cell import first_of, visible
 from transplt.base.render.verdict import Verdict
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import separate
+from transplt.engine.actions.groups import PACKAGES, aside
+from transplt.engine.files.dependencies.versions import FAMILY
 from transplt.flow.entry_points import TO_TRAIN
+from transplt.project.port.decisions import decisions
 from transplt.project.report.action_lines import conditions
 from transplt.proof.launch.options import RunOptions
+from transplt.rules.packages import TOO_OLD
 
-#: So many lines it has at most, and so many commits and places of one thing are named.
-MOST_LINES = 60
-_MOST_COMMITS, _MOST_PLACES, _MOST_FILES, _MOST_WHYS = 12, 6, 4, 2
+#: So many things to do are listed, and so many places or names of one, files and reasons.
+MOST = 8
+_MOST_OF_ONE, _MOST_FILES, _MOST_WHYS = 3, 4, 2
 #: Codes of what newer releases of packages reject, whatever the device.
-_OF_ANY_DEVICE = frozenset({"NPU153", "NPU159", "NPU293", "NPU313"})
-#: Parts of an advice, and those that speak of transplt: its readers do not have it.
-_CLAUSE = re.compile(r"(?<=[;:.]) +(?![^(]*\))(?=[^`]*(?:`[^`]*`[^`]*)*$)")
-_OF_TRANSPLT = re.compile(
-    r"transplt|--(?:adapt|amp|docs|prove|similar|texts|torch-version|tune|unsafe-fixes)\b|the findings|this migration"
-)
-#: What leads to a part that is left out: a name alone goes with it.
-_LED_IN = re.compile(r"^\w+:$|:$")
+_OF_ANY_DEVICE = frozenset({"NPU153", "NPU154", "NPU159", "NPU293", "NPU313", "NPU514"})
+#: Titles of what somebody has to look at, or to decide, before it is known to stop anything; of what stays for CUDA.
+_PERHAPS = re.compile(r"Add the NPU case|Check|Decide (?!what an NPU does)|Do |Find out|Keep (?!NPUs)")
+_REPLACE = re.compile(r"^(?:Replace|Remove) (.+?)(?:, or rewrite (?:it|them) for the NPU)?(?=:|$)")
+#: A file of a program.
+_CODE = re.compile(r"(?<!setup)\.(?:py|ipynb)\Z")
 #: In one line each, since line breaks stay in a pull request.
 _ABOUT = (
-    "The accelerator is chosen {where}: an NPU where torch_npu is installed and finds one, else CUDA as before. "
-    "{fixed} names such as `\"cuda\"` and `torch.cuda` give way to names from there: on CUDA and on a CPU the program "
-    "does what it did. Each other change has its own commit."
+    "The accelerator is chosen in {where}: an NPU if torch_npu is installed and finds one, else CUDA as before. On "
+    "CUDA and on a CPU the program does what it did."
 )
+_NEEDS = "On an NPU it needs CANN and torch-npu; it is written for {torch}."
 _NO_CHANGE = "No change: there is nothing in this project to convert."
-
-_OF_NPUS = ('What is for NPUs alone goes behind `DEVICE_TYPE == "npu"`, or into a file or list of its own: what CUDA '
-            "and CPU users run and install stays.")  # fmt: skip
+_BESIDE = "What is for NPUs alone goes beside what CUDA and CPU users run and install, which stays."
 
 
 def body(
     modules: Sequence[str], commits: Sequence[str], torch: str, run: RunOptions | None, proof: Verdict | None,
     checks: Sequence[str], left: Sequence[Action], lists: Sequence[str] = (),
-    stopped: Mapping[str, str] | None = None,
+    stopped: Mapping[str, str] | None = None, newer: Collection[str] = (),
 ) -> str:  # fmt: skip
     """The text, in Markdown. `modules` choose the accelerator, `commits` are the subjects of those on the branch,
     `torch` is the version that it was written for, `run` what `proof` is of; `checks` is what the project's own
     linters say of it. `lists` are its lists of packages for NPUs, `stopped` what programs do on an NPU before they
-    come to a file that stays.
+    come to a file that stays, `newer` packages of which NPUs need newer releases.
     """
-    places = [f"`{visible(each)}`" for each in modules]
-    every = f"{len(places)} files" if places[_MOST_FILES:] else ", ".join(places)
-    each_has = f"in each of {every}, since some run without the others or with an older release"
-    where = each_has if places[1:] else " in ".join(("once", *places))
-    listed = f": {' or '.join(f'`{visible(each)}`' for each in lists)} lists what to install" if lists else ""
-    needs = f"On an NPU it needs CANN and {torch} (the package torch-npu){listed}."
-    lines = ["## What this does", ""]
-    items = [*_left(left)]
-    lines += _stops(left, items, stopped or {})
-    about = _ABOUT.format(where=where, fixed="In all other files, fixed" if stopped else "Fixed")
-    lines += [about, "", needs, ""] if modules else []
-    commits = [*dict.fromkeys(commits)]
-    lines += [f"- {visible(each)}" for each in commits[:_MOST_COMMITS]]
-    lines += [f"- and {many(len(commits) - _MOST_COMMITS, 'commit')} more"] * (len(commits) > _MOST_COMMITS)
-    lines += ["", "## What was proved", "", "- Every commit compiles, and uses no name before it is defined."]
+    parts = [*_left(left, stopped or {}, newer)]
+    lines = ["## What this does", "", *_first(parts, stopped or {})]
+    if modules:
+        places = [f"`{visible(each)}`" for each in modules]
+        where = f"{len(places)} files" if places[_MOST_OF_ONE:] else ", ".join(places)
+        listed = f" Packages: {' or '.join(f'`{visible(each)}`' for each in lists)}." if lists else ""
+        lines += [_ABOUT.format(where=where), "", f"{_NEEDS.format(torch=torch)}{listed}", ""]
+    subjects = {each.subject for each in decisions("portable") if "merged alone" in each.why}
+    if apart := [f"“{visible(each)}”" for each in dict.fromkeys(commits) if each in subjects]:
+        lines += [f"{' and '.join(apart)}: not for NPUs, and can be merged alone.", ""]
+    ran = ["- Nothing was run, and no card was used."]
     if run is not None and proof is not None:
-        command = shlex.join((run.script, *run.arguments))
-        lines.append(f"- `{visible(command)}`, on an emulated NPU and on a stand-in for CUDA: {visible(str(proof))}")
-    else:
-        lines.append("- Nothing was run.")
+        command = visible(shlex.join((run.script, *run.arguments)))
+        ran = [f"- `{command}`, on an emulated NPU and on a stand-in for CUDA: {visible(str(proof))}"]
+        ran += ["- No card was used."]
+    lines += ["## What was proved", "", *ran, "- After each commit the changed Python files compile as before."]
     lines += [f"- {visible(each)}" for each in checks if ": not run" not in each]
-    lines += ["- No card was used.", ""]
-    lines = [*(lines if commits else ["## What this does", "", _NO_CHANGE, ""]), "## What is left", ""]
-    lines += [_OF_NPUS, ""] if items and modules else []
-    room = MOST_LINES - len(lines)
-    if len(items) > room:
-        more = len(items) - room + 1
-        items[room - 1 :] = [f"- and {more} more"]
-    return "\n".join([*lines, *(items or ["Nothing that transplt knows of."])]) + "\n"
+    items = [*_items(parts)]
+    if items[MOST:]:
+        items[MOST - 1 :] = [f"- and {len(items) - MOST + 1} more"]
+    known = [_BESIDE, "", *items] if items else [f"Nothing {'else ' * bool(stopped)}is known that stops it on an NPU."]
+    lines = lines if commits else ["## What this does", "", _NO_CHANGE]
+    return "\n".join([*lines, "", "## What is left", "", *known]) + "\n"
 
 
-def _stops(left: Sequence[Action], items: Sequence[str], stopped: Mapping[str, str]) -> Iterator[str]:
-    """The files that stay since their programs are `stopped`, and what stops the others as they start."""
+def _first(parts: Sequence[Action], stopped: Mapping[str, str]) -> Iterator[str]:
+    """The files that stay since their programs are `stopped`, and that the others do not start."""
     if stopped:
         first = sorted(stopped, key=lambda each: (not TO_TRAIN.search(each), each.count("/"), each))
-        whys = first_of([*dict.fromkeys(visible(stopped[each]) for each in first)], _MOST_WHYS, ", or ")
+        causes: dict[str, dict[str, None]] = {}
+        for each in first:
+            why, _, at = visible(stopped[each]).partition(" (")
+            causes.setdefault(why, {})[at.rstrip(")")] = None
+        whys = " or ".join(f"{why} ({first_of([*at], _MOST_WHYS)})" for why, at in causes.items())
         files = first_of([f"`{visible(each)}`" for each in first], _MOST_FILES)
-        yield from (f"**Not ported**: {files}. On an NPU their programs {whys}.", "")
-    every = (part for part, item in zip(separate(left), items, strict=True) if "** (stops at import)" in item)
-    # Of code: what a list or a page asks for stops who installs by it.
-    code = ((part, {place.path for place in part.places if place.path.endswith(".py")}) for part in every)
-    named = [visible(part.title) for part, paths in code if not paths <= stopped.keys()]
-    if named:
-        yield from (f"**Does not start on an NPU yet.** To be done first: {first_of(named, 2, '; ')}.", "")
+        reach = "them" if first[1:] else "it"
+        yield from (f"**Not ported**: {files}. Programs that come to {reach} on an NPU {whys}.", "")
+    early = (each for part in parts if part.blocks == "import" for each in part.findings if _CODE.search(each.path))
+    at_once = (each for each in early if not (each.late or each.option or each.detail("function")))
+    if any(each.blocks in ("", "import") and each.code not in PACKAGES - {"NPU510"} for each in at_once):
+        yield from ("**Does not start on an NPU yet**: what is left stops its import.", "")
 
 
-def _left(actions: Sequence[Action]) -> Iterator[str]:
-    """A line for each thing to do, with its first places, and when it is met where not every run comes to it."""
+def _left(actions: Sequence[Action], stopped: Mapping[str, str], newer: Collection[str]) -> Iterator[Action]:
+    """What is sure to stop a program of the project on an NPU, or to let it compute something else, in its code or by a
+    bound of what it installs; but for the files that are `stopped`, what a branch loads that nobody can tell, and what
+    newer releases refuse of packages that may stay as old as they are.
+    """
     for part in separate(actions):
-        places = [f"`{visible(place.path)}:{line}`" for place in part.places for line in place.lines]
-        every = _CLAUSE.split(part.how)
-        clauses = [
-            _LED_IN.sub(lambda led: "." * (led[0] == ":"), each) if _OF_TRANSPLT.search(then) else each
-            for each, then in pairwise([*every, ""]) if not _OF_TRANSPLT.search(each)
-        ]  # fmt: skip
-        advice = re.sub(r"^(?:(?:By hand|instead): )+", "", " ".join(filter(None, clauses))).rstrip(";:. ")
-        how = f": {visible(advice)}" if advice else ""
-        of_any = ["on every device, with newer releases"] if _OF_ANY_DEVICE.issuperset(part.codes or ("",)) else []
-        asked = [*of_any, *conditions(part)]
-        when = ", ".join(asked if of_any or (asked and part.blocks == "later") else (part.blocking, *asked))
-        yield f"- [ ] **{visible(part.title)}** ({when}){how} ({first_of(places, _MOST_PLACES)})"
+        met = [each for each in part.findings if not (aside(each) or each.path in stopped)]
+        bound = part.codes == (TOO_OLD,) and not any(each.late for each in met)
+        code = [each for each in met if bound or each.path.endswith((".py", ".ipynb"))]
+        known = (each for each in code if each.late != "branch" or each.option or each.detail("function"))
+        named = {each.api.partition(".")[0] for each in known if bound or _CODE.search(each.path)}
+        fits = not _OF_ANY_DEVICE.issuperset(part.codes) or named <= {"torch", *FAMILY, *newer}
+        if part.stops and named and fits and not _PERHAPS.match(part.title):
+            yield replace(part, findings=tuple(code))
+
+
+def _items(parts: Sequence[Action]) -> Iterator[str]:
+    """A line for each thing to do, with when it is met and its first places; what differs in its name alone is one."""
+    same: dict[tuple[str, ...], list[tuple[str, list[str]]]] = {}
+    for part in parts:
+        # Whether a script trains is not said: what stops another one stops it all the same.
+        met = tuple(replace(each, late="" if each.late == "other" else each.late) for each in part.findings)
+        when, title = [*conditions(replace(part, blocks="later", findings=met))], visible(part.title)
+        if _OF_ANY_DEVICE.issuperset(part.codes):
+            when.insert(0, "on every device")
+        else:
+            title = _REPLACE.sub(r"Add code for NPUs beside \1", title)
+        name = visible(str(part.title.values.get("name", ""))) if isinstance(part.title, Sentence) else ""
+        paths = {each.path for each in met}
+        places = [f"`{visible(at.path)}:{line}`" for at in part.places if at.path in paths for line in at.lines]
+        same.setdefault((title.replace(name, "{}", 1) if name else title, *when), []).append((name, places))
+    for (title, *when), found in same.items():
+        names = first_of([name for name, _ in found], _MOST_OF_ONE, " and ")
+        where = first_of([place for _, places in found for place in places], _MOST_OF_ONE)
+        yield f"- {title.replace('{}', names, 1)} ({'; '.join(filter(None, [', '.join(when), where]))})"

@@ -53,6 +53,7 @@ from transplt.project.port.body import body
 from transplt.project.port.decisions import ON_REQUEST
 from transplt.project.port.own_tools import OwnTools
 from transplt.project.port.steps import Changed, PortStep, replays, steps_of
+from transplt.project.project_findings import OLD_PINS
 from transplt.project.proving import pack_of, proof_between, run_of
 from transplt.project.report.migration_record import HELPER, RunResult
 from transplt.project.tree import diff_tree, migrate_tree
@@ -226,11 +227,14 @@ def port(
         checks = [*tools.differences(grown.folder)]
         done.notes += checks
         if portable:
-            modules = _choosing(grown.folder, {*modes, *(each.path for each in files)})
+            choosing = _choosing(grown.folder, {*modes, *(each.path for each in files)})
             commits = subjects(top, begun, grown.tip)
             lists = _lists(result.edits, own)
-            target, stopped = checklist.target(result), _stopped(result)
-            done.body = body(modules, commits, target, run, done.proof, checks, done.left, lists, stopped)
+            newer = {each.api for each in result.findings if each.code in OLD_PINS}
+            done.body = body(
+                choosing, commits, checklist.target(result), run, done.proof, checks, done.left, lists,
+                _stopped(result), newer,
+            )  # fmt: skip
         if run is not None and pack is not None:
             done.notes.append(f"card pack: {pack_of(reference, grown.folder, run, pack, progress, data)}")
         if done.commits:
@@ -409,7 +413,7 @@ def _commit_container(grown: _Branch, done: Port, name: str) -> None:
 
 
 def _choosing(folder: Path, paths: Collection[str]) -> list[str]:
-    """The modules and notebooks of a project that choose its accelerator."""
+    """The modules, scripts and notebooks of a project that choose its accelerator."""
     files = (path for path in sorted(paths) if path.endswith((".py", ".ipynb")) and (folder / path).is_file())
     read = ((path, read_regular(folder / path, OTHER)) for path in files)
     return [path for path, data in read if has_choice(data if path.endswith(".py") else python_of_cells(data) or b"")]
