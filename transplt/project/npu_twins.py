@@ -7,9 +7,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from transplt.base.disk.walk import Entry
@@ -17,7 +16,7 @@ from transplt.base.finding import FileResult, Finding, Level
 from transplt.base.language import Sentence, marked
 from transplt.base.text.requirement import Requirement, normalised
 from transplt.engine.files.dependencies.codes import ADDED, BOUND_BY, INDEX, NOT_ADDED, PYTHON
-from transplt.engine.files.dependencies.others import OF_CANN, is_for_others, needed_by_cann, without_elsewhere
+from transplt.engine.files.dependencies.others import OF_CANN, floors, is_for_others, needed_by_cann, without_elsewhere
 from transplt.engine.files.dependencies.places import line_of, newline_of
 from transplt.engine.files.dependencies.pythons import pythons_asked_for
 from transplt.engine.files.dependencies.versions import TORCH, TORCH_NPU, Releases
@@ -33,16 +32,8 @@ from transplt.project.helper_files import new_file
 from transplt.project.report.migration_record import FileRecord
 from transplt.project.unread_files import TOP
 from transplt.project.worker import FileWorker
-from transplt.rules.companions import (
-    asked_by_torch,
-    below,
-    beside_newer,
-    companions,
-    first_wheel,
-    older_pins,
-    older_than,
-)
-from transplt.rules.packages import BOUND, TOO_OLD
+from transplt.rules.companions import below, companions
+from transplt.rules.packages import BOUND
 from transplt.rules.pages import load
 from transplt.rules.releases import CPU_INDEX, fits
 
@@ -255,8 +246,7 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
     newline = newline_of(text)
     of_cuda = [each for each in result.findings if each.code == BOUND and each.open and not each.blocks]
     left_out = {normalised(each.api) for each in of_cuda}
-    wanted = {each.api: each.detail("wanted") for each in result.findings if each.code == TOO_OLD and each.open}
-    text, raised = _raised(_OF_CUDA.sub("", text), name, releases, wanted)
+    text, raised = _raised(_OF_CUDA.sub("", text), name, releases, result)
     listed = requirements_of(text, name, FileKind.REQUIREMENTS)
     names = {normalised(each.name) for each in without_elsewhere(listed)}
     on_top = _on_top(name, result, releases, names) if plain and not raised and not left_out & names else []
@@ -282,9 +272,7 @@ def _without_channel(text: str, listed: Sequence[Requirement]) -> str:
 
 
 def _with_bounds(needs: Sequence[str], result: FileResult, raised: Collection[str]) -> list[str]:
-    """The lines of bounds that CANN needs, or without which something older cannot be imported, and a comment with what
-    else CANN needs.
-    """
+    """The bounds that CANN, or the import of what is older, needs; and a comment with what else CANN needs."""
     stays = (each for each in result.findings if normalised(each.api) not in raised)
     bounds = [*dict.fromkeys(bound for each in stays for bound in each.detail(BOUND_BY).split(" and ") if bound)]
     bounded = {re.split("[<>=]", each)[0] for each in bounds}
@@ -294,25 +282,12 @@ def _with_bounds(needs: Sequence[str], result: FileResult, raised: Collection[st
     return [*bound, f"{OF_CANN} {' '.join(unbound)}", *([_BOUNDS, *bounds] if bounds else [])]
 
 
-def _raised(text: str, name: str, releases: Releases, wanted: Mapping[str, str]) -> tuple[str, set[str]]:
-    """A list without the pins that are older than the Pythons of torch-npu, which pip could not install, or than what
-    is `wanted` of a package on NPUs: each is a floor, under a comment that says what it was. And the names of those.
-    """
+def _raised(text: str, name: str, releases: Releases, result: FileResult) -> tuple[str, set[str]]:
+    """A list in which what is older is a floor, under a comment that says what it was. And the names of those."""
     listed = without_elsewhere(requirements_of(text, name, FileKind.REQUIREMENTS))
-    older = older_pins(listed, releases.pythons, only=True)
-    older += older_than(listed, lambda each: asked_by_torch(each, releases.torch))
-    # Beside a bound of protobuf pip has to find an older tensorflow, with a wheel for the Python.
-    others = ("tensorflow", "protobuf") if any(each.name == "tensorflow" for each in older) else ()
-    besides = [partial(beside_newer, other=other) for other in others]
-    older += [each for beside in besides for each in older_than(listed, beside)]
-    older += [each for each in listed if wanted.get(normalised(each.name))]
     names, new = {normalised(each.name) for each in listed}, {}
-    for each in older:
-        package = normalised(each.name)
-        floor = asked_by_torch(package, releases.torch) or first_wheel(package, releases.pythons[0])
-        floor = wanted.get(package, "").partition(">=")[2] or floor
-        floor = floor or next(filter(None, (beside(package) for beside in besides)), "")
-        new[each.clauses] = (each.name, floor and f">={floor}{below(package, names)}", _TOO_OLD)
+    for each, floor in floors(listed, result.findings, releases.torch, releases.pythons):
+        new[each.clauses] = (each.name, floor and f">={floor}{below(normalised(each.name), names)}", _TOO_OLD)
     for versions, start, end in pythons_asked_for(text, name.lower()):
         if not (fit := fits(versions, releases.pythons)) or not _BOUNDED.search(versions):
             new[start, end] = ("python", f"={releases.pythons[0]}", _TOO_WIDE if fit else _TOO_OLD)

@@ -27,12 +27,9 @@ if TYPE_CHECKING:
     "--branch", default="npu-port", show_default=True, metavar="NAME", help="The branch to create or continue."
 )
 @click.option(
-    "--prove",
-    "command",
-    default="",
-    metavar="COMMAND",
+    "--prove", "command", default="", metavar="COMMAND",
     help="Run COMMAND ('train.py --epochs 1') before and after each decision and compare.",
-)
+)  # fmt: skip
 @STUBS
 @DATA
 @PYTHON

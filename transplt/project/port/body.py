@@ -1,7 +1,5 @@
-"""The text of a pull request for a branch of the portable style: what changes, what was proved, what stops an NPU.
-
-Its readers know their project, and nothing of transplt. What somebody has to decide, what stops lists, images and jobs,
-and how each thing is done stands in the reports of a migration, and not here: a clause more is one more to be wrong.
+"""The text of a pull request for a branch of the portable style: what changes, what was proved, what stops an NPU. What
+somebody has to decide, and how it is done, is in the reports of a migration: a clause more is one more to be wrong.
 """
 
 from __future__ import annotations
@@ -30,17 +28,14 @@ _MOST_OF_ONE, _MOST_FILES, _MOST_WHYS = 3, 4, 2
 #: Codes of what newer releases of packages reject, whatever the device.
 _OF_ANY_DEVICE = frozenset({"NPU153", "NPU154", "NPU159", "NPU293", "NPU313", "NPU514"})
 #: Titles of what somebody has to look at, or to decide, before it is known to stop anything; of what stays for CUDA.
-_PERHAPS = re.compile(r"Add the NPU case|Check|Decide (?!what an NPU does)|Do |Find out|Keep (?!NPUs)")
-_REPLACE = re.compile(r"^(?:Replace|Remove) (.+?)(?:, or rewrite (?:it|them) for the NPU)?(?=:|$)")
-#: A file of a program.
-_CODE = re.compile(r"(?<!setup)\.(?:py|ipynb)\Z")
+_PERHAPS = re.compile(r"Add the NPU case|Check|Decide (?!what an)|Do |Find out|Keep (?!NPUs)|Test |.*not supported on")
+_REPLACE = re.compile(r"^Replace (.+?)(?:, or rewrite (?:it|them) for the NPU)?(?=:|$)")
+_CODE = re.compile(r"(?<!setup)\.py\Z")
 #: In one line each, since line breaks stay in a pull request.
 _ABOUT = (
-    "The accelerator is chosen in {where}: an NPU if torch_npu is installed and finds one, else CUDA as before. On "
+    "The accelerator is chosen in {}: an NPU if torch_npu is installed and finds one, else CUDA as before. On "
     "CUDA and on a CPU the program does what it did."
 )
-_NEEDS = "On an NPU it needs CANN and torch-npu; it is written for {torch}."
-_NO_CHANGE = "No change: there is nothing in this project to convert."
 _BESIDE = "What is for NPUs alone goes beside what CUDA and CPU users run and install, which stays."
 
 
@@ -54,62 +49,60 @@ def body(
     linters say of it. `lists` are its lists of packages for NPUs, `stopped` what programs do on an NPU before they
     come to a file that stays, `newer` packages of which NPUs need newer releases.
     """
-    parts = [*_left(left, stopped or {}, newer)]
+    sure = [each for each in separate(left) if each.stops and not _PERHAPS.match(each.title)]
+    parts = [*_left(sure, stopped or {}, newer)]
     lines = ["## What this does", "", *_first(parts, stopped or {})]
     if modules:
         places = [f"`{visible(each)}`" for each in modules]
-        where = f"{len(places)} files" if places[_MOST_OF_ONE:] else ", ".join(places)
         listed = f" Packages: {' or '.join(f'`{visible(each)}`' for each in lists)}." if lists else ""
-        lines += [_ABOUT.format(where=where), "", f"{_NEEDS.format(torch=torch)}{listed}", ""]
+        lines += [_ABOUT.format(f"{len(places)} files" if places[_MOST_OF_ONE:] else ", ".join(places)), ""]
+        lines += [f"On an NPU it needs CANN and torch-npu; it is written for {torch}.{listed}", ""]
     subjects = {each.subject for each in decisions("portable") if "merged alone" in each.why}
     if apart := [f"“{visible(each)}”" for each in dict.fromkeys(commits) if each in subjects]:
-        lines += [f"{' and '.join(apart)}: not for NPUs, and can be merged alone.", ""]
-    ran = ["- Nothing was run, and no card was used."]
+        lines += [f"{', '.join(apart)}: not for NPUs, and can be merged alone.", ""]
+    lines += ["## What was proved", "", *_proved(run, proof, checks)]
+    items = [*_items(parts)]
+    items = [*items[: MOST - 1], f"- and {len(items) - MOST + 1} more"] if items[MOST:] else items
+    known = [_BESIDE, "", *items] if items else [f"Nothing {'else ' * bool(stopped)}is known that stops it on an NPU."]
+    lines = lines if commits else ["## What this does", "", "No change: there is nothing in this project to convert."]
+    return "\n".join([*lines, "", "## What is left", "", *known]) + "\n"
+
+
+def _proved(run: RunOptions | None, proof: Verdict | None, checks: Sequence[str]) -> Iterator[str]:
+    """What was done with the branch, and on what."""
     if run is not None and proof is not None:
         command = visible(shlex.join((run.script, *run.arguments)))
-        ran = [f"- `{command}`, on an emulated NPU and on a stand-in for CUDA: {visible(str(proof))}"]
-        ran += ["- No card was used."]
-    lines += ["## What was proved", "", *ran, "- After each commit the changed Python files compile as before."]
-    lines += [f"- {visible(each)}" for each in checks if ": not run" not in each]
-    items = [*_items(parts)]
-    if items[MOST:]:
-        items[MOST - 1 :] = [f"- and {len(items) - MOST + 1} more"]
-    known = [_BESIDE, "", *items] if items else [f"Nothing {'else ' * bool(stopped)}is known that stops it on an NPU."]
-    lines = lines if commits else ["## What this does", "", _NO_CHANGE]
-    return "\n".join([*lines, "", "## What is left", "", *known]) + "\n"
+        yield f"- `{command}`, on an emulated NPU and on a stand-in for CUDA: {visible(str(proof))}"
+    yield f"- {'No' if proof is not None else 'Nothing was run, and no'} card was used."
+    yield "- After each commit the changed Python files compile as before."
+    yield from (f"- {visible(each)}" for each in checks if ": not run" not in each)
 
 
 def _first(parts: Sequence[Action], stopped: Mapping[str, str]) -> Iterator[str]:
     """The files that stay since their programs are `stopped`, and that the others do not start."""
     if stopped:
         first = sorted(stopped, key=lambda each: (not TO_TRAIN.search(each), each.count("/"), each))
-        causes: dict[str, dict[str, None]] = {}
-        for each in first:
-            why, _, at = visible(stopped[each]).partition(" (")
-            causes.setdefault(why, {})[at.rstrip(")")] = None
-        whys = " or ".join(f"{why} ({first_of([*at], _MOST_WHYS)})" for why, at in causes.items())
+        whys = [*dict.fromkeys(visible(stopped[each]).partition(" (")[0] for each in first)]
         files = first_of([f"`{visible(each)}`" for each in first], _MOST_FILES)
-        reach = "them" if first[1:] else "it"
-        yield from (f"**Not ported**: {files}. Programs that come to {reach} on an NPU {whys}.", "")
-    early = (each for part in parts if part.blocks == "import" for each in part.findings if _CODE.search(each.path))
+        why = f"Programs that come to {'them' if first[1:] else 'it'} on an NPU {first_of(whys, _MOST_WHYS, ', or ')}."
+        yield from (f"**Not ported**: {files}. {why}", "")
+    early = (each for part in parts if part.blocks == "import" for each in part.findings)
     at_once = (each for each in early if not (each.late or each.option or each.detail("function")))
-    if any(each.blocks in ("", "import") and each.code not in PACKAGES - {"NPU510"} for each in at_once):
+    if any(each.blocks in ("", "import") and each.code not in (TOO_OLD, *PACKAGES - {"NPU510"}) for each in at_once):
         yield from ("**Does not start on an NPU yet**: what is left stops its import.", "")
 
 
 def _left(actions: Sequence[Action], stopped: Mapping[str, str], newer: Collection[str]) -> Iterator[Action]:
-    """What is sure to stop a program of the project on an NPU, or to let it compute something else, in its code or by a
-    bound of what it installs; but for the files that are `stopped`, what a branch loads that nobody can tell, and what
-    newer releases refuse of packages that may stay as old as they are.
+    """What is in code, or bounds what is installed; but for the files that are `stopped`, what some branch loads, and
+    what newer releases refuse of packages that may stay as old as they are.
     """
-    for part in separate(actions):
-        met = [each for each in part.findings if not (aside(each) or each.path in stopped)]
-        bound = part.codes == (TOO_OLD,) and not any(each.late for each in met)
-        code = [each for each in met if bound or each.path.endswith((".py", ".ipynb"))]
+    for part in actions:
+        bound = part.codes == (TOO_OLD,) and not any(each.late or each.api == "torch" for each in part.findings)
+        met = (each for each in part.findings if bound or _CODE.search(each.path))
+        code = [each for each in met if not (aside(each) or each.path in stopped)]
         known = (each for each in code if each.late != "branch" or each.option or each.detail("function"))
-        named = {each.api.partition(".")[0] for each in known if bound or _CODE.search(each.path)}
-        fits = not _OF_ANY_DEVICE.issuperset(part.codes) or named <= {"torch", *FAMILY, *newer}
-        if part.stops and named and fits and not _PERHAPS.match(part.title):
+        named = {each.api.partition(".")[0] for each in known}
+        if named and (not _OF_ANY_DEVICE.issuperset(part.codes) or named <= {"torch", *FAMILY, *newer}):
             yield replace(part, findings=tuple(code))
 
 
@@ -119,11 +112,9 @@ def _items(parts: Sequence[Action]) -> Iterator[str]:
     for part in parts:
         # Whether a script trains is not said: what stops another one stops it all the same.
         met = tuple(replace(each, late="" if each.late == "other" else each.late) for each in part.findings)
-        when, title = [*conditions(replace(part, blocks="later", findings=met))], visible(part.title)
-        if _OF_ANY_DEVICE.issuperset(part.codes):
-            when.insert(0, "on every device")
-        else:
-            title = _REPLACE.sub(r"Add code for NPUs beside \1", title)
+        when = ["on every device"] * _OF_ANY_DEVICE.issuperset(part.codes)
+        title = visible(part.title) if when else _REPLACE.sub(r"Add code for NPUs beside \1", visible(part.title))
+        when += conditions(replace(part, blocks="later", findings=met))
         name = visible(str(part.title.values.get("name", ""))) if isinstance(part.title, Sentence) else ""
         paths = {each.path for each in met}
         places = [f"`{visible(at.path)}:{line}`" for at in part.places if at.path in paths for line in at.lines]

@@ -227,13 +227,10 @@ def port(
         checks = [*tools.differences(grown.folder)]
         done.notes += checks
         if portable:
-            choosing = _choosing(grown.folder, {*modes, *(each.path for each in files)})
-            commits = subjects(top, begun, grown.tip)
-            lists = _lists(result.edits, own)
-            newer = {each.api for each in result.findings if each.code in OLD_PINS}
             done.body = body(
-                choosing, commits, checklist.target(result), run, done.proof, checks, done.left, lists,
-                _stopped(result), newer,
+                _choosing(grown.folder, {*modes, *(each.path for each in files)}), subjects(top, begun, grown.tip),
+                checklist.target(result), run, done.proof, checks, done.left, _lists(result.edits, own),
+                _stopped(result), {each.api for each in result.findings if each.code in OLD_PINS} - {"pkg_resources"},
             )  # fmt: skip
         if run is not None and pack is not None:
             done.notes.append(f"card pack: {pack_of(reference, grown.folder, run, pack, progress, data)}")

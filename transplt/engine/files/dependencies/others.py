@@ -1,15 +1,18 @@
 """Requirements of others than the training: files for another device, for documents, for a linter, and requirements
-whose condition holds on no host with NPUs (`; sys_platform == "win32"`).
+whose condition holds on no host with NPUs (`; sys_platform == "win32"`); and what an NPU needs of others.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
+from transplt.base.finding import Finding
 from transplt.base.text.requirement import Requirement, normalised
 from transplt.edits.edit import Finds, Kept
-from transplt.rules.companions import asked_by_cann
+from transplt.rules.companions import asked_by_cann, asked_by_torch, beside_newer, first_wheel, older_pins, older_than
+from transplt.rules.packages import TOO_OLD
 
 #: A word of the name of a file, of a folder, or of an extra.
 FOR_OTHERS = re.compile(
@@ -55,3 +58,21 @@ def needed_by_cann(listed: Iterable[Requirement], cann: str) -> list[str]:
         if not asked or (newest and all(each.allows(newest) is not False for each in asked)):
             needs.append(f"{name}{bound}")
     return needs
+
+
+def floors(
+    listed: Sequence[Requirement], found: Iterable[Finding], torch: str, pythons: Sequence[str]
+) -> Iterator[tuple[Requirement, str]]:
+    """The pins that are older than these Pythons, which pip cannot install, than what the torch asks for, or than what
+    is `found` to be the first release for NPUs; and the first release that is not, empty where none is known.
+    """
+    open_ = (each for each in found if each.code == TOO_OLD and each.open)
+    wanted = {each.api: each.detail("wanted").partition(">=")[2] for each in open_}
+    older = [*older_pins(listed, pythons, only=True), *older_than(listed, lambda name: asked_by_torch(name, torch))]
+    # Beside a bound of protobuf pip has to find an older tensorflow, with a wheel for the Python.
+    others = ("tensorflow", "protobuf") if any(each.name == "tensorflow" for each in older) else ()
+    older += [each for other in others for each in older_than(listed, partial(beside_newer, other=other))]
+    for each in (*older, *(each for each in listed if wanted.get(normalised(each.name)))):
+        name = normalised(each.name)
+        known = (wanted.get(name), asked_by_torch(name, torch), first_wheel(name, pythons[0]))
+        yield each, next(filter(None, (*known, *(beside_newer(name, other) for other in others))), "")
