@@ -9,6 +9,7 @@ import pytest
 
 from transplt.base.finding import Finding, Level
 from transplt.base.settings import Settings, TorchTarget
+from transplt.engine.engine import index_source, join_facts
 from transplt.engine.files.gpu_words import beside_tokens, gpu_word_findings
 from transplt.engine.files.kind import kind_of
 from transplt.engine.files.other_file import migrate_other
@@ -76,6 +77,14 @@ FOUND = [
     ("resource GPU of ray", "run.sh", "NPU147", "ray start --head --resources='{\"GPU\": 8}'<"),
     ("quantize of ChatGLM", "run.sh", "NPU142", "python main.py \\\n    --quantization_bit 4<"),
     ("quantize of ChatGLM", "run.sh", "NPU142", "python main.py --quantization-bit=8 --lr 1<"),
+    ("evaluation_strategy of TrainingArguments", "run.sh", "NPU293",
+     "torchrun a.py \\\n  --evaluation_strategy no \\<\n  --x"),
+    ("evaluation_strategy of TrainingArguments", "c.yaml", "NPU293", "model: x\nevaluation_strategy: steps<"),
+    ("group_by_length of TrainingArguments", "c.yaml", "NPU293",
+     "per_device_train_batch_size: 2\ngroup_by_length: false<"),
+    ("warmup_ratio of TrainingArguments", "run.sh", "NPU293", "torchrun a.py --warmup_ratio 0.03<"),
+    ("overwrite_output_dir of TrainingArguments", "run.sh", "NPU293", "python a.py --overwrite_output_dir<"),
+    ("save_safetensors of TrainingArguments", "run.sh", "NPU293", "python a.py --save_safetensors False<"),
     ("GPUs of Slurm", "run.sh", "NPU280", "#!/bin/bash\n#SBATCH --gres=gpu:8<"),
     ("GPUs of Slurm", "run.slurm", "NPU280", "#SBATCH --nodes=2\n#SBATCH --gpus-per-node=8<"),
     ("GPUs of Slurm", "run.sh", "NPU280", "srun -p x --gres=gpu:a100:8 python a.py<"),
@@ -252,6 +261,29 @@ def test_the_pinned_version_decides() -> None:
     (finding,) = words("run.sh", "accelerate launch --multi_gpu a.py\n", (("accelerate", "==0.20.3"),))
     assert finding.level is Level.MANUAL
     assert "accelerate>=0.21.0" in finding.help
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "found"),
+    [
+        ("", "from transformers import HfArgumentParser, TrainingArguments\n", ["NPU293"]),
+        ("==4.45.2", "from transformers import HfArgumentParser, TrainingArguments\n", []),
+        # of its own, and of a field of its own
+        ("", "from transformers import Trainer\nparser.add_argument('--warmup_ratio', type=float)\n", []),
+        ("", "import transformers\n", []),
+        ("", "from dataclasses import dataclass\nfrom transformers import TrainingArguments\n@dataclass\n"
+             "class Own(TrainingArguments):\n    warmup_ratio: float = 0.1\n", []),
+    ],
+)
+def test_a_field_that_transformers_lacks_is_told_of_where_the_project_hands_it_on(
+    asked: str, code: str, found: list[str]
+) -> None:
+    settings = Settings(pins=(("transformers", asked),) if asked else ())
+    project = join_facts([index_source(code.encode(), "train.py", settings)], settings)
+    text = b"torchrun train.py --warmup_ratio 0.03\n"
+    target = TorchTarget("2.14", "")
+    result, _ = migrate_other(text, "run.sh", kind_of("run.sh", text), settings, target, project=project)
+    assert [each.code for each in result.findings] == found
 
 
 @pytest.mark.parametrize(

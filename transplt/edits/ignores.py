@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from transplt.base.finding import Finding, Level
 from transplt.base.plan_decisions import LEAVE, PLAN_LEAVES
-from transplt.base.text.ignore_comments import FORM, IgnoreComment, ignore_comments
+from transplt.base.text.ignore_comments import FORM, IgnoreComment, ignore_comments, switched_off
 from transplt.base.text.lexer import lex
 from transplt.edits.edit import Beside, Edit, Note
 from transplt.edits.groups import MANY_CARDS
@@ -60,9 +60,7 @@ class Ignores:
         self.used.update((each, code) for each in holding)
         if self.by_plan and code.startswith(self.by_plan):
             return PLAN_LEAVES
-        if self.file_wide(code):
-            return "ignored for this file in the settings"
-        return "ignored by a comment" if holding else ""
+        return switched_off(code, self.file, holding)
 
     def drop(self, edit: Edit) -> bool:
         """True for an edit that is switched off: a finding says so, and its words count as ignored.

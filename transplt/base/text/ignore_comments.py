@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -48,6 +48,13 @@ def ignore_comments(data: bytes, start: int = 0, end: int | None = None) -> Iter
         if found is not None:
             yield found
         start = max(opens.end(), found.end if found is not None else 0)
+
+
+def switched_off(code: str, off: tuple[str, ...], comments: Iterable[IgnoreComment]) -> str:
+    """Why a finding with a code is not wanted: the settings switch it off, or a comment; empty where it is."""
+    if code.startswith(off):
+        return "ignored for this file in the settings"
+    return "ignored by a comment" if any(each.holds_for(code) for each in comments) else ""
 
 
 def _read(data: bytes, opens: re.Match[bytes], end: int) -> IgnoreComment | None:

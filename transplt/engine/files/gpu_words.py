@@ -11,31 +11,32 @@ from dataclasses import dataclass, replace
 
 from transplt.base.finding import Finding, Level, Span
 from transplt.base.text.commands import flags_of, logical_lines
-from transplt.base.text.ignore_comments import ignore_comments
+from transplt.base.text.ignore_comments import ignore_comments, switched_off
 from transplt.base.text.key_paths import key_lines
 from transplt.base.text.text_search import Marked
 from transplt.engine.files.kind import FileKind
 from transplt.engine.files.tokens import MAX_FINDINGS
 from transplt.rules.gpu_words import GpuWord, PathPlace, commands, level_and_help, places_of
+from transplt.rules.since import only_newer
 
 _COMMANDS = frozenset(
     {FileKind.SHELL, FileKind.DOCKER, FileKind.CONFIG, FileKind.REQUIREMENTS, FileKind.SCRIPT, FileKind.NOTEBOOK}
 )
 _KEYS = frozenset({FileKind.CONFIG, FileKind.DOCKER, FileKind.REQUIREMENTS})
 #: What every file with such a word holds, in any case.
-_HINTS = Marked(
-    r"gpu|flash_att|[48]bit|tf32|paged_|bnb|lamb\b|lion\b|accelerator|lightning|reduce-overhead|max-autotune|apex"
-    r"|\bamp\b|sparse_att|xformers|device=|srun|sbatch|salloc|80gb|torch_compile|torch-compile|dynamo|liger|vllm|sglang"
-    r"|megatron|kernels-community|impl_backend|nsys|rollout\.quant|quantization[_-]bit",
-    *r"gpu flash_att 4bit 8bit tf32 paged_ bnb lamb\b lion\b accelerator lightning reduce-overhead".split(),
-    *r"max-autotune apex \bamp\b sparse_att xformers device= srun sbatch salloc 80gb torch_compile".split(),
-    *r"torch-compile dynamo liger vllm sglang megatron kernels-community impl_backend nsys rollout.quant".split(),
-    *r"quantization_bit quantization-bit".split(),
-)
+_WORDS = (
+    r"gpu flash_att 4bit 8bit tf32 paged_ bnb lamb\b lion\b accelerator lightning reduce-overhead max-autotune apex"
+    r" \bamp\b sparse_att xformers device= srun sbatch salloc 80gb torch_compile torch-compile dynamo liger vllm sglang"
+    r" megatron kernels-community impl_backend nsys rollout.quant quantization_bit quantization-bit evaluation_strategy"
+    r" group_by_length overwrite_output_dir warmup_ratio save_safetensors"
+).split()
+_HINTS = Marked("|".join(_WORDS), *_WORDS)
 #: The rest of a word that is cut off, and what parts the name of a flag from its value.
 _WORD_END = re.compile(r"[^\s\"'\\;|&]*")
 _PARTS = re.compile(r"[\s=]+")
 _MAX_SHOWN = 120
+#: What a package has no more.
+GONE = "NPU293"
 #: A remark of its own, whatever else is said of its line: how much memory the card has that is asked for.
 OF_MEMORY = "NPU295"
 #: What is longer is data: no program is configured by it.
@@ -73,13 +74,15 @@ def gpu_word_findings(
     starts = [0]
     for line in data.split(b"\n"):
         starts.append(starts[-1] + len(line) + 1)
-    found = [_finding(path, lines, starts, hit, pins) for hit in hits.values()]
+    found = [_finding(path, lines, starts, hit, pins) for hit in hits.values() if hit.word.is_for(pins)]
     in_order = sorted(found, key=lambda each: each.sort_key())
-    kept = [_switched_off(each, lines[each.span.line - 1], ignored_codes) for each in in_order[:MAX_FINDINGS]]
+    kept = in_order[:MAX_FINDINGS]
     if len(in_order) > len(kept):
         more = f"{kept[-1].message}; {len(in_order) - len(kept)} more lines of this file request GPUs"
         kept[-1] = replace(kept[-1], message=more)
-    return kept
+    held = [ignore_comments(lines[each.span.line - 1].encode("utf-8", "surrogateescape")) for each in kept]
+    why = [switched_off(each.code, ignored_codes, comments) for each, comments in zip(kept, held, strict=True)]
+    return [replace(each, ignored=reason) for each, reason in zip(kept, why, strict=True)]
 
 
 def _flags(lines: list[str]) -> Iterator[_Hit]:
@@ -132,6 +135,8 @@ def _finding(
     level, help_ = level_and_help(hit.word, pins)
     shown, value = (_shown(text) for text in (line[hit.start : hit.end], hit.value))
     start, end = (starts[hit.line] + len(line[:at].encode("utf-8", "surrogateescape")) for at in (hit.start, hit.end))
+    package, first = hit.word.holds_from or ("", "0")
+    older = "" if only_newer(dict(pins).get(package, ""), first) else f"{package}<{first}"
     return Finding(
         path=path,
         span=Span(hit.line + 1, hit.start + 1, hit.line + 1, hit.end + 1, start, end),
@@ -141,19 +146,12 @@ def _finding(
         api=hit.word.of or _shown(hit.name),
         effort=hit.word.effort if level is Level.MANUAL else None,
         help=help_,
+        details=(("gone", package), ("back", older), ("field", hit.name.strip("-"))) if hit.word.code == GONE else (),
     )
 
 
 def _shown(text: str) -> str:
     return text.strip().rstrip(",").encode("utf-8", "surrogateescape").decode("utf-8", "replace")[:_MAX_SHOWN]
-
-
-def _switched_off(finding: Finding, line: str, ignored_codes: tuple[str, ...]) -> Finding:
-    if finding.code.startswith(ignored_codes):
-        return replace(finding, ignored="ignored for this file in the settings")
-    if any(comment.holds_for(finding.code) for comment in ignore_comments(line.encode("utf-8", "surrogateescape"))):
-        return replace(finding, ignored="ignored by a comment")
-    return finding
 
 
 def beside_tokens(findings: Sequence[Finding], words: Sequence[Finding]) -> list[Finding]:

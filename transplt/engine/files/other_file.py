@@ -8,7 +8,7 @@ from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.cuda_words import WORD, Token
 from transplt.engine.account import Cover, cause_of, taken_away
 from transplt.engine.files.document import Document, text_of
-from transplt.engine.files.gpu_words import OF_MEMORY, beside_tokens, gpu_word_findings
+from transplt.engine.files.gpu_words import GONE, OF_MEMORY, beside_tokens, gpu_word_findings
 from transplt.engine.files.ignore_lines import ignore_line_findings
 from transplt.engine.files.kind import FileKind
 from transplt.engine.files.npu_twin import handled, has_npu_twin, is_for_cuda, why_left
@@ -58,7 +58,7 @@ def migrate_other(
     other = scan_other_file(text, path, kind, target, off, beside or why_left(path, kind, project), known)
     found = other.findings
     read = beside or (kind is FileKind.NOTEBOOK and done.kept)  # what it asks for was found in its cells
-    if words := [] if read else _not_reported(gpu_word_findings(text, path, kind, settings.pins, off), known):
+    if words := [] if read else _not_reported(gpu_word_findings(text, path, kind, settings.pins, off), known, project):
         found = tuple(beside_tokens(found, words))
     if not for_cuda:
         met = project.floors if project is not None and project.known else None
@@ -107,7 +107,12 @@ def _known(text: bytes, done: Rewritten) -> Known:
     return known
 
 
-def _not_reported(findings: list[Finding], known: Known) -> list[Finding]:
-    """The findings of places that nobody else speaks of, and remarks on memory."""
+def _not_reported(findings: list[Finding], known: Known, project: ProjectFacts | None) -> list[Finding]:
+    """The findings of places that nobody else speaks of, remarks on memory, and of fields of TrainingArguments those
+    that the project does not have itself.
+    """
     places = [(each, each.span.start, max(each.span.end, each.span.start + 1)) for each in findings]
-    return [each for each, start, end in places if each.code == OF_MEMORY or known(start, end) is None]
+    kept = [each for each, start, end in places if each.code == OF_MEMORY or known(start, end) is None]
+    taken = project or ProjectFacts()
+    asked = "transformers" in dict(taken.floors)
+    return [each for each in kept if each.code != GONE or (asked and each.detail("field") not in taken.options)]

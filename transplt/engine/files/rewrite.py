@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from transplt.base.finding import ON_REQUEST, Effort, Finding, Level, Operation, Replacement
 from transplt.base.plan_decisions import NOT_PICKED
-from transplt.base.text.ignore_comments import IgnoreComment, ignore_comments
+from transplt.base.text.ignore_comments import IgnoreComment, ignore_comments, switched_off
 from transplt.base.text.source import Source, splice
 from transplt.edits.edit import Edit, Extent, Kept, Note, extent_of, spliced_by
 from transplt.edits.notes import finding_of
@@ -19,7 +19,6 @@ from transplt.engine.files.editors import editors_of
 from transplt.engine.files.kind import FileKind
 
 _LINE_END = re.compile(rb"\n")
-_BY_SETTINGS, _BY_COMMENT = "ignored for this file in the settings", "ignored by a comment"
 
 
 @dataclass(slots=True)
@@ -89,20 +88,18 @@ class _SwitchedOff:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._codes = document.settings.ignored_codes(document.path) or ("-",)
+        self._codes = document.settings.ignored_codes(document.path)
         self._ends: list[int] = []
         self._comments: dict[tuple[int, int], list[IgnoreComment]] = {}
 
     def __call__(self, code: str, extent: Extent) -> str:
         """Why a code is not wanted in a place; empty when it is."""
-        if code.startswith(self._codes):
-            return _BY_SETTINGS
-        if self._document.kind is FileKind.NOTEBOOK:
-            return ""  # a line of the file may hold many of a cell; comments are read with the code
+        if self._document.kind is FileKind.NOTEBOOK:  # a line may hold many of a cell, whose code has the comments
+            return switched_off(code, self._codes, ())
         lines = self._lines(extent)
         if lines not in self._comments:
             self._comments[lines] = list(ignore_comments(self._document.utf8[slice(*lines)]))
-        return _BY_COMMENT if any(comment.holds_for(code) for comment in self._comments[lines]) else ""
+        return switched_off(code, self._codes, self._comments[lines])
 
     def _lines(self, extent: Extent) -> Extent:
         """From where to where the lines go in which a place stands."""

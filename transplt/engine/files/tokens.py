@@ -23,7 +23,7 @@ from transplt.base.finding import (
 from transplt.base.render.cell import first_of, many
 from transplt.base.settings import TorchTarget
 from transplt.base.text.cuda_words import WORD, WORDS, mentions_cuda
-from transplt.base.text.ignore_comments import ignore_comments
+from transplt.base.text.ignore_comments import ignore_comments, switched_off
 from transplt.engine.files.addresses import names_no_cuda
 from transplt.engine.files.kind import FileKind, is_data
 from transplt.engine.files.line_advice import advise_on
@@ -215,11 +215,6 @@ class _Account:
         starts = self.kind is FileKind.NATIVE and starts_a_container(self.path, line.text)
         text = line.text.rstrip(b"\r").decode("utf-8", "replace")
         advice = advise_on(FileKind.SHELL if starts else self.kind, text, names, self.target)
-        ignored = self.beside
-        if advice.code.startswith(self.off):
-            ignored = "ignored for this file in the settings"
-        elif any(comment.holds_for(advice.code) for comment in ignore_comments(line.text)):
-            ignored = "ignored by a comment"
         columns = [len(line.text[:at].decode("utf-8", "replace")) + 1 for at in (first, last)]
         return Finding(
             path=self.path,
@@ -230,7 +225,7 @@ class _Account:
             api=names[0],
             effort=advice.effort,
             help=advice.help,
-            ignored=ignored,
+            ignored=switched_off(advice.code, self.off, ignore_comments(line.text)) or self.beside,
             details=tuple(("name", name) for name in names),
         )
 
