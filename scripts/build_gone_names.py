@@ -1,14 +1,16 @@
-"""Builds rules/support/gone_names.json: names that packages had, and have no more; read from wheels, nothing is run.
+"""Builds rules/support/gone_names.json: names, keywords and methods that packages gave up; read from wheels alone.
 
     python scripts/build_gone_names.py FOLDER [--used REPOSITORIES]
 
-FOLDER holds wheels of each package of the table, old ones and one new one (`pip download --no-deps`); of a release that
-has none, its sources in a zip of such a name (gym). Gone is a module that the new wheel does not have, and a name that
-no statement of its module binds there. Where a module makes its names as it is imported (`__getattr__`, lazy loaders,
-compiled code) a name counts as there, unless the stub beside it spells out `__all__` (NumPy): what is neither there nor
-in the stub is gone. With `--used` the table keeps what public programs use, and what has an answer below: the .py files
-below each folder or in each bare git repository are searched for the names. What a migration renames itself
-is left out. Of twenty packages it needs 6 GiB and six minutes.
+FOLDER holds wheels of each package of the table, old ones and one new one (`pip download --no-deps`; of torch those for
+macOS, which are small); of a release that has none, its sources in a zip of such a name (gym). Gone is a module that
+the new wheel does not have, and a name that no statement of its module binds there. Where a module makes its names as
+it is imported (`__getattr__`, lazy loaders, compiled code) a name counts as there, unless the stub beside it spells out
+`__all__` (NumPy): what is neither there nor in the stub is gone. A keyword is gone where each way to make an object of
+the class is in sight, and none takes it; a method where all bases of the class are, and none has it. Kept is what has
+its place in the front of a package, what has an answer below, what the table had and, with `--used`, what public
+programs use: the .py files below each folder or in each bare git repository are searched for the names. What a
+migration renames itself is left out. A package that FOLDER has no wheels of keeps its rows.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -34,6 +37,7 @@ from wheel_reader import Wheel  # noqa: E402
 from transplt.base.settings import TORCH_VERSIONS  # noqa: E402
 from transplt.fixers.codemods.old_names import _TYPES  # noqa: E402
 from transplt.rules.companions import first_wheel  # noqa: E402
+from transplt.rules.packages import packages  # noqa: E402
 from transplt.rules.rule_set import builtin_rules  # noqa: E402
 
 TABLE = ROOT / "rules" / "support" / "gone_names.json"
@@ -41,18 +45,42 @@ TABLE = ROOT / "rules" / "support" / "gone_names.json"
 _FOLDERS = {"scikit_image": "skimage", "scikit_learn": "sklearn", "pillow": "PIL", "Pillow": "PIL"}
 #: What makes names as a module is imported.
 _OFFERED = re.compile(r"(?:def|class)\s+(\w+)|^(\w+)\s*=|[\"'](\w+)[\"']", re.M)
-_DYNAMIC = re.compile(r"def __getattr__|_LazyModule|lazy_loader|lazy\.attach|globals\(\)|\bexec\(|sys\.modules\[")
+_DYNAMIC = re.compile(r"def __getattr__|_LazyModule|lazy_loader|lazy\.attach|\bglobals\(\)|\bexec\(|sys\.modules\[")
+#: A package that spells out what it offers: in strings, and in imports for type checkers.
+_SPELLED = re.compile(r"sys\.modules\[__name__\] = _LazyModule\(")
 #: What a stub binds at its top; it may be written for a newer Python than this one.
 _BOUND_IN_A_STUB = re.compile(r"^(?:def|class|type)\s+(\w+)|^(\w+)\s*[:=]|^    (?:\w+ as )?(\w+),(?: .*)?$", re.M)
 #: What packages are called where they are imported.
 _ALIASES = {"numpy": "np", "pandas": "pd", "networkx": "nx", "pytorch_lightning": "pl"}
 #: Packages whose release goes with that of torch, which a migration writes.
-_BESIDE_TORCH = ("torchvision", "torchaudio")
+_BESIDE_TORCH = ("torch", "torchvision", "torchaudio")
 #: How deep the names lie that a package offers to all, of those that nearly every program of its field imports.
-_FRONT = {"skimage": 3, "torchvision": 3, "networkx": 2, "pandas": 2, "torchmetrics": 2}
+_FRONT = {
+    "skimage": 3, "torchvision": 3, "networkx": 2, "pandas": 2, "torchmetrics": 2, "transformers": 3, "peft": 2,
+    "trl": 2, "pytorch_lightning": 3, "diffusers": 2, "timm": 3, "torch": 4,
+}  # fmt: skip
+#: How deep the modules lie whose classes are read: below are single models, by the thousand.
+_DEPTH = 2
+#: What no program of torch takes: models of TensorFlow and JAX, tools that convert files, lists of names of files.
+_OF_OTHERS = re.compile(
+    r"(?:^|\.)(?:TF|Flax|FLAX_|load_tf|tf_|[Cc]onvert_\w+_to_|dummy_)\w*$|_(?:tf2?|flax)\b|_ARCHIVE_(?:MAP|LIST)$"
+    r"|^transformers\.(?:models|tokenization_utils_tokenizers)\.|^(?!torch\.)(?:.*\.)?_\w*$"
+)
+#: The modules of torch whose names count, and those that programs take private names of.
+_OF_TORCH = re.compile(
+    r"torch(?:\.(?:hub|functional|_utils|_six|tensor|_tensor|storage|serialization|multiprocessing|random|linalg|fft|amp|jit"
+    r"|quantization|distributed|backends|distributions|utils(?:\.(?!_|hipify|benchmark|flop|collect|bottleneck|data\.datapipes)[\w.]+)?"
+    r"|(?:nn(?!\.quant|\.intrinsic|\.qat)|optim|autograd|cuda|backends\.cudnn)(?:\.\w+)*))?"
+)
+_PRIVATE = re.compile(
+    r"torch\.(?:_utils|_six|hub|serialization|distributed|nn\.functional|nn\.modules\.\w+|optim\.\w+|utils\.data\.[\w.]+|utils\.\w+)\.\w+"
+)
+#: Names that transformers 5 makes of those without `Fast`.
+_MADE = re.compile(r"^(transformers\..*(?:Tokenizer|ImageProcessor))Fast$")
 _NEWEST_TORCH = TORCH_VERSIONS[-1]
-#: The first release that can be imported beside torch 2 (third_party.json).
-_OLDEST = {"timm": "0.4.5"}
+#: The first release that can be imported beside torch 2 (third_party.json), or that takes an accelerator of others.
+_OLDEST = {"timm": "0.4.5", "pytorch-lightning": "1.8"}
+_ADAMW = "import AdamW from torch.optim; correct_bias is gone, and weight_decay is 0.01 there where none is given"
 #: What takes the place of a name, where it has another one.
 _HELP = {
     "timm.data.transforms._pil_interp": "import str_to_pil_interp from timm.data.transforms, and call that",
@@ -104,14 +132,122 @@ _HELP = {
     "huggingface_hub.cached_download": "write huggingface_hub.hf_hub_download(repo_id, filename)",
     "skimage.feature.greycomatrix": "write graycomatrix",
     "skimage.feature.greycoprops": "write graycoprops",
+    "transformers.AdamW": _ADAMW,
+    "transformers.optimization.AdamW": _ADAMW,
+    "transformers.deepspeed": "import from transformers.integrations",
+    "transformers.generation_utils": "import from transformers.generation, or GenerationMixin from transformers",
+    "transformers.modeling_utils.PretrainedConfig": "import PretrainedConfig from transformers",
+    "transformers.AutoModelWithLMHead": "take AutoModelForCausalLM, AutoModelForMaskedLM or AutoModelForSeq2SeqLM",
+    "transformers.AutoModelForVision2Seq": "take AutoModelForImageTextToText",
+    "transformers.generation_logits_process": "import from transformers.generation",
+    "transformers.generation_stopping_criteria": "import from transformers.generation",
+    "transformers.file_utils.cached_path": "write hf_hub_download of huggingface_hub for a file of the hub",
+    "transformers.EvaluationStrategy": "write IntervalStrategy",
+    "transformers.trainer_utils.EvaluationStrategy": "write IntervalStrategy",
+    "transformers.is_torch_tpu_available": "take out the branch for TPUs, or write is_torch_xla_available",
+    "transformers.glue_compute_metrics": "evaluate.load('glue', task) has the metrics",
+    "transformers.Trainer.is_local_master": "write is_local_process_zero()",
+    "transformers.Trainer.is_world_master": "write is_world_process_zero()",
+    "transformers.Trainer(tokenizer=": "rename it to processing_class=, which 4.46 and newer take",
+    "transformers.TrainingArguments(evaluation_strategy=": "rename it to eval_strategy=",
+    "transformers.TrainingArguments(warmup_ratio=": "write warmup_steps=, which takes a share of all steps since 5.0",
+    "transformers.TrainingArguments(logging_dir=": "set the environment variable TENSORBOARD_LOGGING_DIR instead",
+    "transformers.TrainingArguments(no_cuda=": "write use_cpu=",
+    "transformers.TrainingArguments(per_gpu_train_batch_size=": "write per_device_train_batch_size=",
+    "transformers.TrainingArguments(per_gpu_eval_batch_size=": "write per_device_eval_batch_size=",
+    "transformers.TrainingArguments(group_by_length=": "write train_sampling_strategy='group_by_length'",
+    "pytorch_lightning.ModelCheckpoint(filepath=": "write dirpath= and filename=",
+    "pytorch_lightning.ModelCheckpoint(period=": "write every_n_epochs=",
+    "pytorch_lightning.ModelCheckpoint(prefix=": "write it into filename=",
+    "pytorch_lightning.Trainer(gpus=": "write devices= and accelerator=",
+    "pytorch_lightning.Trainer(resume_from_checkpoint=": "hand it to trainer.fit as ckpt_path=",
+    "torch.functional.align_tensors": "take the import out, or align the tensors by hand",
+    **{
+        f"transformers.{name}FeatureExtractor": f"take {name}ImageProcessor"
+        for name in "Beit CLIP ConvNext DPT Deit Detr ViT Segformer Yolos".split()
+    },
     **{
         f"timm.models.layers.{name}": "import from timm.layers instead of timm.models.layers, with timm 0.9 or newer"
         for name in "activations attention_pool2d helpers linear mlp norm_act patch_embed".split()
     },
 }
+#: The same, by the form of a name.
+_OF_FORM = (
+    (re.compile(r"transformers\.(?:configuration|modeling|tokenization)_(?!attn_)\w+"),
+     "import from transformers.models.bert.modeling_bert and the like, or from transformers itself"),
+    (re.compile(r"transformers\.modeling_utils\.(?:apply_chunking_to_forward|prune_linear_layer|Conv1D)"),
+     "import it from transformers.pytorch_utils"),
+    (re.compile(r"[\w.]+\.(?:Any|Callable|Dict|Iterable|List|NamedTuple|Optional|Sequence|Set|Tuple|Type|Union)"),
+     "import it from typing"),
+)  # fmt: skip
 #: What the rules and old_names.py rename.
 _RENAMED = {f"numpy.{name}" for name in _TYPES} | builtin_rules(_NEWEST_TORCH).names.keys()
-_LEFT_OUT = re.compile(r"(?:^|\.)(?:tests?|testing|conftest|_?vendor(?:ed)?|externals?|_\w+|setup)(?:\.|$)")
+#: What hands on the arguments of what it stands above.
+_AS_WRITTEN = re.compile(r"deprecate_kwarg\(|_defaults_from_env_vars|no_type_check")
+#: Bases that are of no package here, and what a torch.nn.Module has.
+_PLAIN = frozenset({"object", "ABC", "Generic", "Protocol", "Enum", "Module", "Callable", "Dataset"})
+_LEFT_OUT = re.compile(
+    r"(?:^|\.)(?:tests?|testing|conftest|_?vendor(?:ed)?|externals?|_\w+|setup"
+    r"|image_processing_\w+_fast"  # transformers 5 finds these by a name of their own
+    r"|modeling_(?:flax|tf)_\w+)(?:\.|$)"
+)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What programs import from modules of packages, as full names; pairs such as `np.trapz`."""
+
+    names: set[str]
+    pairs: set[str]
+    starred: set[str]  # modules from which one takes everything
+
+    @cached_property
+    def owners(self) -> set[str]:
+        """What a name is read of in one of the pairs."""
+        return {pair.partition(".")[0] for pair in self.pairs}
+
+
+@dataclass(frozen=True)
+class Made:
+    """How an object of a class is made: the keywords that it names; `inherits`: those of its bases too."""
+
+    bases: tuple[str, ...]
+    methods: frozenset[str]
+    members: frozenset[str]  # methods, and all else that the class binds
+    keywords: frozenset[str] = frozenset()
+    inherits: bool = True
+    open_: bool = False
+
+
+def _made(node: ast.ClassDef) -> Made:
+    """What a class says; one that is made in a way of its own is open."""
+    bases = tuple(ast.unparse(base).partition("[")[0].rpartition(".")[2] for base in node.bases)
+    methods = {each.name: each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
+    stored = (each for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute))
+    kept = {getattr(each, "id", getattr(each, "attr", "")) for each in stored if isinstance(each.ctx, ast.Store)}
+    members = frozenset({*methods, *kept})
+    init, decorators = methods.get("__init__"), [ast.unparse(each) for each in node.decorator_list]
+    if "__new__" in methods or node.keywords or any("strict" in each for each in decorators):
+        return Made(bases, frozenset(methods), members, open_=True)
+    if init is not None:
+        renamed = re.findall(r"deprecate_kwarg\('(\w+)'", " ".join(map(ast.unparse, init.decorator_list)))
+        named = {each.arg for each in (*init.args.args[1:], *init.args.kwonlyargs)}
+        other = not all(_AS_WRITTEN.search(ast.unparse(each)) for each in init.decorator_list)
+        keywords, other = frozenset({*named, *renamed}), other or init.args.kwarg is not None
+        return Made(bases, frozenset(methods), members, keywords, inherits=False, open_=other)
+    fields = (each.target for each in node.body if isinstance(each, ast.AnnAssign))
+    names = [each.id for each in fields if isinstance(each, ast.Name)]
+    keywords = frozenset(names if any("dataclass" in each for each in decorators) else ())
+    return Made(bases, frozenset(methods), members, keywords)
+
+
+def _outside_of_functions(tree: ast.Module) -> Iterator[ast.AST]:
+    """What runs as a module is loaded; of a class its name alone."""
+    left: list[ast.AST] = [tree]
+    while left:
+        yield (node := left.pop())
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            left.extend(ast.iter_child_nodes(node))
 
 
 class Package:
@@ -158,14 +294,16 @@ class Package:
     @cache  # noqa: B019
     def bound(self, module: str, seen: frozenset[str] = frozenset()) -> tuple[frozenset[str], frozenset[str], bool]:
         """What a module binds, which of it is of this package, and whether it may have more names than that."""
+        text = self.wheel.text(self.wheel.sources[module])
         try:
-            tree = self.wheel.tree(module)
+            tree = ast.parse(text)  # not kept, as those of the wheel are: a large package has millions of lines
         except SyntaxError:
             return frozenset(), frozenset(), True
         names, own = set(), set()
-        open_ = bool(_DYNAMIC.search(self.wheel.text(self.wheel.sources[module])))
+        spelled = bool(_SPELLED.search(text)) and "def __getattr__" not in text
+        open_ = bool(_DYNAMIC.search(text)) and not spelled
         is_package = self.wheel.sources[module].endswith("/__init__.py")
-        for node in ast.walk(tree):
+        for node in _outside_of_functions(tree):
             match node:
                 case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                     names.add(node.name)
@@ -192,13 +330,15 @@ class Package:
                             open_ |= loose
                 case ast.Name(ctx=ast.Store()):
                     names.add(node.id)
+                case ast.Constant(value=str() as name) if spelled:
+                    names.add(name)
         own |= {each.id for node in tree.body if isinstance(node, ast.Assign) for each in node.targets
                 if isinstance(each, ast.Name) and not each.id.startswith("__")}
         return frozenset(names), frozenset(own), open_
 
     def has(self, name: str) -> bool:
         """Whether a full name is there, or may be."""
-        parts = name.split(".")
+        parts = _MADE.sub(r"\1", name).split(".")
         for end in range(len(parts), 0, -1):
             module = ".".join(parts[:end])
             if module in self.folders:
@@ -215,22 +355,87 @@ class Package:
         there, spelled = self.stub(module)
         if spelled:
             return parts[end] in there
+        text = self.wheel.text(self.wheel.sources[module]) if loose else ""
+        if module.startswith("torch.") and module not in self.compiled and "import *" not in text:
+            return bool(re.search(rf"\b{parts[end]}\b", text))
         return loose and (parts[end] in self.defined or module in self.compiled or not self.wheel.sources)
 
-    def offers(self) -> Iterator[str]:
-        """The full names of modules, and of what is defined in them or handed on by a package."""
+    @cached_property
+    def classes(self) -> dict[str, list[tuple[str, Made]]]:
+        """By name: the modules of the classes at the top of modules, and how objects of them are made."""
+        found: dict[str, list[tuple[str, Made]]] = {}
+        for module, member in self.wheel.sources.items():
+            if module.count(".") <= _DEPTH and not _LEFT_OUT.search(module):
+                try:
+                    tree = ast.parse(self.wheel.text(member))
+                except SyntaxError:
+                    continue
+                for node in tree.body:
+                    if isinstance(node, ast.ClassDef):
+                        found.setdefault(node.name, []).append((module, _made(node)))
+        return found
+
+    @cache  # noqa: B019
+    def keywords(self, cls: str, below: frozenset[str] = frozenset()) -> frozenset[str] | None:
+        """What the one class of a name takes by keyword; None where that is not in sight, or may be anything."""
+        (_, made), *others = self.classes.get(cls, [("", None)])
+        if made is None or others or made.open_ or cls in below:
+            return None
+        bases = [base for base in made.bases if base not in _PLAIN and made.inherits]
+        above = [self.keywords(base, below | {cls}) for base in bases]
+        return None if None in above else made.keywords.union(*filter(None, above))
+
+    @cache  # noqa: B019
+    def members(self, cls: str, below: frozenset[str] = frozenset()) -> frozenset[str] | None:
+        """The members of the one class of a name; None where they are not in sight."""
+        (_, made), *others = self.classes.get(cls, [("", None)])
+        if made is None or others or cls in below or ("__getattr__" in made.members and "Module" not in made.bases):
+            return None
+        above = [self.members(base, below | {cls}) for base in made.bases if base not in _PLAIN]
+        return None if None in above else made.members.union(*filter(None, above))
+
+    @cache  # noqa: B019
+    def homes(self, cls: str) -> tuple[str, ...]:
+        """The full names of the one class of a name that programs may write: of the packages above it, and its own."""
+        (module, _), *_ = self.classes[cls]
+        parts = module.split(".")
+        above = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+        return tuple(f"{each}.{cls}" for each in above if cls in self.bound(each)[0])
+
+    def offers(self, seen: Seen) -> Iterator[str]:
+        """The full names of modules, and of what is defined in them, handed on by a package, or taken by programs."""
         for module in self.wheel.sources:
-            if not _LEFT_OUT.search(module):
+            if not _LEFT_OUT.search(module) or _OF_TORCH.fullmatch(module):
                 yield module
-                yield from (f"{module}.{name}" for name in self.bound(module)[1] | self.stub(module)[0])
+                if asked(module, seen):
+                    names, own, _ = self.bound(module)
+                    taken = {name for name in names if module in seen.starred or f"{module}.{name}" in seen.names}
+                    yield from (f"{module}.{name}" for name in own | taken | self.stub(module)[0])
 
 
-def gone(wheels: list[Package]) -> dict[str, tuple[str, str]]:
+def asked(module: str, seen: Seen) -> bool:
+    """Whether a name of a module may be one that is kept: large packages have thousands that no program reads."""
+    parts = module.split(".")
+    helped = any(name.startswith(f"{module}.") for name in _HELP)
+    alias = _ALIASES.get(module, parts[-1])
+    read = alias in seen.owners and parts[0] not in ("transformers", "torch")
+    return helped or in_front(module) or module in seen.names or read
+
+
+def in_front(module: str) -> bool:
+    """Whether the names of a module count, used or not."""
+    root = module.partition(".")[0]
+    if module.startswith("torch."):
+        return bool(_OF_TORCH.fullmatch(module))
+    return module.count(".") + 1 < _FRONT.get(root, 0)
+
+
+def gone(wheels: list[Package], seen: Seen) -> dict[str, tuple[str, str]]:
     """Names -> the newest of the older wheels that has one, and the oldest behind it that has not."""
     *older, newest = sorted(wheels, key=lambda each: Version(each.version))
     found: dict[str, tuple[str, str]] = {}
     for at, package in enumerate(older):
-        for name in package.offers():
+        for name in package.offers(seen):
             if not newest.has(name):
                 without = next(each for each in [*older[at + 1 :], newest] if not each.has(name))
                 if without is newest or not any(each.has(name) for each in older[older.index(without) :]):
@@ -238,23 +443,44 @@ def gone(wheels: list[Package]) -> dict[str, tuple[str, str]]:
     return {name: row for name, row in found.items() if not _inside(name, found)}
 
 
+def gone_members(wheels: list[Package]) -> Iterator[tuple[str, str, str]]:
+    """The full names of methods, and `Class(keyword=`, of classes in the front of a package; the newest wheel whose
+    class has it, and the oldest behind it whose class does not.
+    """
+    *older, newest = sorted(wheels, key=lambda each: Version(each.version))
+    for cls in newest.classes:
+        for ask, form in ((Package.keywords, "{}({}="), (Package.members, "{}.{}")):
+            now = ask(newest, cls)
+            before = {at: ask(package, cls) or frozenset[str]() for at, package in enumerate(older)}
+            for name in sorted(frozenset().union(*before.values()) - now) if now is not None else ():
+                at = max(at for at, names in before.items() if name in names)
+                without = next(each for each in [*older[at + 1 :], newest] if ask(each, cls) is not None)
+                (_, made), *_ = older[at].classes[cls]
+                own = ask is Package.keywords or name in made.methods or (made.inherits and name in made.keywords)
+                if own and not name.startswith("_"):
+                    for home in sorted({*newest.homes(cls)} & {*older[at].homes(cls)}):
+                        if in_front(home.rpartition(".")[0]) and not home.startswith("timm.models."):
+                            yield form.format(home, name), older[at].version, without.version
+
+
 def _inside(name: str, found: dict[str, Any]) -> bool:
     parts = name.split(".")
     return any(".".join(parts[:end]) in found for end in range(1, len(parts)))
 
 
-def used(repositories: list[Path], roots: set[str]) -> tuple[set[str], set[str]]:
-    """What programs import from modules of packages, as full names; and pairs such as `np.trapz`."""
-    names, pairs = set(), set()
+def used(repositories: list[Path], roots: set[str]) -> Seen:
+    """What the programs of some folders, or bare git repositories, take of packages."""
+    names, pairs, starred = set[str](), set[str](), set[str]()
     start = rf"^[ \t]*(from|import)[ \t]+({'|'.join(sorted(roots))})\b"
     for each in repositories:
         text = _lines(each, "-E", "-A12", start)
         for module, listed in re.findall(r"from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n(]+)", text):
             names.add(module)
+            starred.update({module} if listed.strip() == "*" else ())
             names.update(f"{module}.{name}" for name in re.findall(r"(\w+)(?:\s+as\s+\w+)?", listed))
         names.update(re.findall(r"import\s+([\w.]+)", text))
         pairs.update(_lines(each, "-oE", r"[A-Za-z_][A-Za-z_0-9]*\.[A-Za-z_][A-Za-z_0-9]*").split())
-    return names, pairs
+    return Seen(names, pairs, starred)
 
 
 def _lines(repository: Path, *how: str) -> str:
@@ -265,41 +491,83 @@ def _lines(repository: Path, *how: str) -> str:
     return run.stdout.decode("utf-8", "replace")
 
 
-def kept(name: str, seen: tuple[set[str], set[str]]) -> bool:
+def kept(name: str, seen: Seen) -> bool:
     """Whether programs use a name, or it stands in the front of a package that nearly all of them import."""
     if name in _RENAMED or name in _HELP:
         return name not in _RENAMED
     parts = name.split(".")
     alias = _ALIASES.get(parts[0], parts[0]) if len(parts) == 2 else parts[-2]
-    front = len(parts) <= _FRONT.get(parts[0], 0) and not parts[-1].startswith("_")
-    return front or name in seen[0] or f"{alias}.{parts[-1]}" in seen[1]
+    front = in_front(name.rpartition(".")[0]) and not _OF_OTHERS.search(name)
+    front = front and (not parts[-1].startswith("_") or bool(_PRIVATE.fullmatch(name)))
+    return front or name in seen.names or f"{alias}.{parts[-1]}" in seen.pairs
 
 
-def rows_of(package: list[Package], seen: tuple[set[str], set[str]]) -> Iterator[dict[str, Any]]:
+def rows_of(package: list[Package], seen: Seen) -> Iterator[dict[str, Any]]:
     """What the table says of one package: a row for the names that went together and have one answer."""
     newest = max(package, key=lambda each: Version(each.version))
     dist = newest.wheel.archive.filename.rpartition("/")[2].split("-")[0].replace("_", "-").lower()  # type: ignore[union-attr]
     oldest = first_wheel(dist, "3.10") or _OLDEST.get(dist, "0")
-    found: dict[tuple[str, str, str], list[str]] = {}
-    for name, (had, without) in sorted(gone(package).items()):
+    found: dict[tuple[str, str, str, str], list[str]] = {}
+    for name, (had, without) in sorted(gone(package, seen).items()):
         if kept(name, seen):
-            found.setdefault((had, without, _HELP.get(name, "")), []).append(name)
-    for (had, without, answer), names in sorted(found.items()):
-        older = f"require {dist}<={had}" if Version(had) >= Version(oldest) else "keep a copy"
-        row: dict[str, Any] = {"names": names, "python": "3.10", "until": [dist, without, oldest]}
-        if dist in _BESIDE_TORCH:  # that of torch 2.1 has all that the newest alone is without
-            row, older = {"names": names, "since": "2.1" if without != newest.version else _NEWEST_TORCH}, "keep a copy"
+            found.setdefault((had, without, _answer(name), ""), []).append(name)
+    members = sorted(gone_members(package)) if dist != "torch" else []  # refused_calls.json has those of torch
+    fields = {name.rstrip("=").replace("(", ".") for name, _, _ in members if name.endswith("=")}
+    for name, had, without in members:  # a field is read too
+        cls, called, keyword = name.rstrip("=").partition("(")
+        how = keyword if called else "" if name in fields else "()"
+        found.setdefault((had, without, _answer(name), how), []).append(cls)
+    for (had, without, answer, how), names in sorted(found.items()):
+        older = had if Version(had) >= max(map(Version, (oldest, _of_npus().get(dist, "0")))) else ""
+        row: dict[str, Any] = {"names": names, "python": "3.10", "until": [dist, without, oldest], "had": older}
+        if dist in _BESIDE_TORCH:
+            row = {"names": names, "since": _since(dist, without)}
+        if how:
+            row |= {"method": True} if how == "()" else {"keyword": how}
+        no_more = {"": "has this name: {} had it", "()": "has this method: {} had it"}
+        no_more.setdefault(how, f"takes {how}= here: {{}} did")
+        look = f"look for a replacement in the release notes of {dist}" + ("" if older else ", or keep a copy")
         yield row | {
             "each": True,
-            "message": f"{dist} no longer has this name: {had} had it, {without} does not",
-            "help": answer or f"look for a replacement in the release notes of {dist}, or {older}",
+            "message": f"{dist} no longer {no_more[how].format(had)}, {without} does not",
+            "help": answer or look,
             "source": f"the wheels of {dist} {had} and {without}",
         }
 
 
-def write(packages: dict[str, list[Package]], rows: list[dict[str, Any]]) -> None:
-    """Write the table, with the wheels that it was read from."""
-    versions = {name: sorted({each.version for each in found}, key=Version) for name, found in sorted(packages.items())}
+def _answer(name: str) -> str:
+    """What takes the place of a name, where that is known; of a part of a class, of the same in another place."""
+    root = name.partition(".")[0]
+    tails = {each.removeprefix(f"{root}."): said for each, said in _HELP.items() if each.startswith(f"{root}.")}
+    kin = (said for tail, said in tails.items() if re.search(r"\W", tail) and name.endswith(tail))
+    by_form = (said for form, said in _OF_FORM if form.fullmatch(name))
+    return _HELP.get(name) or next(kin, "") or next(by_form, "")
+
+
+@cache
+def _of_npus() -> dict[str, str]:
+    """The first release of each package that knows NPUs."""
+    return {name: row["first"] for row in packages() if "first" in row for name in row["pip"]}
+
+
+def _since(dist: str, without: str) -> str:
+    """The first torch that goes with a release."""
+    major, minor = Version(without).release[:2]
+    torch = Version(f"2.{minor - 15}" if dist == "torchvision" and minor > 15 else without)
+    if (dist == "torchvision" and minor <= 15) or (dist != "torchvision" and major < 2):
+        return TORCH_VERSIONS[0]
+    return next(each for each in TORCH_VERSIONS if Version(each).release >= torch.release[:2])
+
+
+def write(wheels: dict[str, list[Package]], found: dict[str, list[dict[str, Any]]]) -> None:
+    """Write the table, with the wheels that it was read from; a package without wheels here keeps its rows."""
+    table = json.loads(TABLE.read_bytes())
+    before: dict[str, list[dict[str, Any]]] = {}
+    for row in table["packages"]:
+        before.setdefault(row["names"][0].partition(".")[0], []).append(row)
+    rows = [row for _, each in sorted({**before, **found}.items()) for row in each]
+    read = {name: sorted({each.version for each in of_one}, key=Version) for name, of_one in wheels.items()}
+    versions = dict(sorted({**table["_meta"]["source"], **read}.items()))
     about = (
         "Names that packages had and have no more, in the form of refused_calls.json, `packages`. Written by "
         "scripts/build_gone_names.py: names that public programs use, of the wheels in `source`."
@@ -315,13 +583,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--used", type=Path, nargs="*", default=[])
     given = parser.parse_args()
-    packages: dict[str, list[Package]] = {}
+    read: dict[str, list[Package]] = {}
     for path in sorted(given.folder.rglob("*.whl")):
         package = Package(path)
-        packages.setdefault(package.name, []).append(package)
-    seen = used(given.used, packages.keys())
-    rows = [row for _, each in sorted(packages.items()) if len(each) > 1 for row in rows_of(each, seen)]
-    write(packages, rows)
+        read.setdefault(package.name, []).append(package)
+    seen = used(given.used, set(read))
+    seen.names.update(name for row in json.loads(TABLE.read_bytes())["packages"] for name in row["names"])
+    write(read, {name: [*rows_of(each, seen)] for name, each in read.items() if len(each) > 1})
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from tests.harness import check_noop
 from transplt import migrate_source
 from transplt.base.settings import Settings
 from transplt.engine import engine
+from transplt.engine.actions.actions import actions_of
 from transplt.engine.engine import index_source, join_facts
 from transplt.engine.prefilter import worth_a_look
 
@@ -103,6 +104,13 @@ from timm.models.vision_transformer import VisionTransformer
         f"{_IO} load_checkpoint(self, path, storage_options=None): pass",
         f"{_MODEL} prepare_inputs_for_generation(self, input_ids, past=None): pass",
         "from transformers import Trainer\nt = Trainer(model=m, tokenizer=t)",
+        f"{_TRAINER} f(self):\n        return self.args.evaluation_strategy",
+        "from transformers import HfArgumentParser\nx = training_args.overwrite_output_dir",
+        "from torch.functional import align_tensors",
+        "import torch\nx = torch.functional.align_tensors(a, b)",
+        "from torch._utils import _accumulate",
+        "from gfpgan import GFPGANer",
+        "from pytorch_lightning.callbacks import ModelCheckpoint\nc = ModelCheckpoint(every_n_val_epochs=1)",
         "import transformers as t\na = t.TrainingArguments(warmup_ratio=0.1)",
         "from transformers import TrainingArguments\na = TrainingArguments(o, no_cuda=True)",
         "from pytorch_lightning.callbacks import ModelCheckpoint\nc = ModelCheckpoint(p, period=1)",
@@ -201,6 +209,12 @@ def test_reported(source: str) -> None:
         f"{_TRAINER} training_step(self, model, inputs, items=None): pass",
         f"{_TRAINER} evaluate(self): pass",
         "from transformers import Trainer\nt = Trainer(model=m, processing_class=t)\nu = mine.Trainer(tokenizer=t)",
+        f"{_TRAINER} f(self):\n        return self.args.eval_strategy, self.own.evaluation_strategy",
+        "class Own(Base):\n    def f(self):\n        return self.args.no_cuda\nimport transformers",
+        "import transformers\nx = training_args.overwrite_output_dir, args.no_cuda",
+        "import torch\nx = torch.functional.broadcast_tensors(a, b)",
+        "from torch.functional import einsum, norm\nfrom torch._utils import _get_device_index",
+        "from transformers import BertTokenizerFast, ViTImageProcessorFast",
         f"{_MODEL} compute_loss(self, logits): pass",
         "from mine import AutoModel\nm = AutoModel.from_pretrained(p, load_in_8bit=False)\nimport transformers",
         "def prepare_inputs_for_generation(input_ids): pass\nimport transformers",
@@ -373,9 +387,9 @@ def test_a_class_of_the_project_takes_what_that_of_the_package_takes(body: str, 
     files["train.py"] = "import transformers\nimport own\nt = own.Below(model=m, tokenizer=t)\n"
     settings = Settings()
     project = join_facts([index_source(text.encode(), path, settings) for path, text in files.items()], settings)
-    for path in ("train.py", "own/net.py"):  # a keyword, and a method that Trainer calls in another way
+    for path, expected in (("train.py", codes), ("own/net.py", 1)):  # a keyword, and a method
         found = engine.migrate_source(files[path].encode(), path, settings, project).findings
-        assert [each.code for each in found] == ["NPU293"] * codes, path
+        assert [each.code for each in found] == ["NPU293"] * expected, path
 
 
 def test_a_model_that_is_quantised_is_told_once() -> None:
@@ -405,3 +419,26 @@ def test_what_a_copied_forward_reads_of_its_base(body: str, count: int) -> None:
     found = check_noop(source, open_codes=["NPU293"] * count).findings
     assert all("AttributeError" in each.message for each in found)
     assert not check_noop(source.replace("DDP(DistributedDataParallel)", "DDP(Other)")).findings
+
+
+@pytest.mark.parametrize(
+    ("asked", "how"),
+    [
+        ("", "Or, for all of it, require transformers<4.46"),
+        (">=4.46", "ask for transformers<4.46"),  # it allows no older one
+    ],
+)
+def test_the_names_of_a_package_are_one_thing_to_do_with_one_older_release(asked: str, how: str) -> None:
+    source = b"from transformers import AdamW\nfrom transformers.deepspeed import HfDeepSpeedConfig\n"
+    settings = Settings(pins=(("transformers", asked),) if asked else ())
+    (action,) = actions_of(engine.migrate_source(source, "a.py", settings).findings)
+    assert "transformers (AdamW, deepspeed)" in action.title
+    assert action.how.endswith(how)
+
+
+@pytest.mark.parametrize(("asked", "found"), [("==1.5.0", 2), ("==1.8.6", 1), ("", 2), ("==1.9.5", 1)])
+def test_a_pin_of_lightning_that_has_to_be_raised_keeps_nothing(asked: str, found: int) -> None:
+    source = f"{_TASK} on_train_batch_end(self, outputs, batch, batch_idx, dataloader_idx): pass\n"
+    source += "    def validation_epoch_end(self, outputs): pass\n"
+    pins = (("pytorch-lightning", asked),) if asked else ()
+    assert len(engine.migrate_source(source.encode(), "a.py", Settings(pins=pins)).findings) == found

@@ -75,13 +75,15 @@ class OwnNames:
         return self._parameters
 
     def bases(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The classes of this file with those bases that may be the project's own, or that tables tell of."""
+        """The classes of this file with those bases that may be the project's own, or that tables tell of: `Base:` for
+        one that takes keywords of its own alone.
+        """
         found = []
         for node in self.scan.classes:
             inits = (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
-            told = () if any(each.args.kwarg is None for each in inits) else classes_told_of()
+            own_way = ":" if any(each.args.kwarg is None for each in inits) else ""
             named = [(self.definition(base), self.names.qualified(base)) for base in node.bases]
-            if bases := tuple(own or full or "" for own, full in named if own or full in told):
+            if bases := tuple(own or f"{full}{own_way}" for own, full in named if own or full in classes_told_of()):
                 found.append((self.full_name(self.scan.scopes[node]), bases))
         return found
 

@@ -254,7 +254,8 @@ def _things(draft: _Draft) -> str:
 def _member(finding: Finding, owner: str) -> str:
     """The name below `owner` that a finding is about, empty where it is about something else."""
     api = canonical(finding.api)
-    return api.removeprefix(f"{owner}.") if owner.startswith("torch.") and api.startswith(f"{owner}.") else ""
+    told = owner.startswith("torch.") or finding.detail("gone")
+    return api.removeprefix(f"{owner}.") if told and api.startswith(f"{owner}.") else ""
 
 
 def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
@@ -318,11 +319,19 @@ def _by_hand(draft: _Draft) -> str:
         placed = Sentence(several if len(found) > 1 else one, **where) if len(helped) > 1 else text
         how = Sentence("{how}. {help}", how=how, help=placed) if how else placed
     if how:
-        return how
+        older = {finding.detail("back") for finding, _ in draft.findings}
+        back = Sentence(marked("{how}. Or, for all of it, require {names}"), how=how, names=_lowest(older))
+        return how if "" in older else back
     try:
         return load(draft.findings[0][0].code).sections.get("What to do", "").partition("\n\n")[0].replace("\n", " ")
     except DiagnosticError:
         return draft.findings[0][0].message
+
+
+def _lowest(bounds: Iterable[str]) -> str:
+    """Of bounds such as `numpy<2` and `numpy<=1.26.4` the lowest one of each package."""
+    falling = sorted(bounds, key=lambda each: [*map(int, re.findall(r"\d+", each.partition("<")[2]))], reverse=True)
+    return " and ".join(sorted({each.partition("<")[0]: each for each in falling}.values()))
 
 
 def _order(finding: Finding) -> tuple[object, ...]:

@@ -455,6 +455,8 @@ def _name_of(finding: Finding, by: str) -> str:
         return _whole_package(finding) or api
     if by != "api":
         return ""
+    if finding.detail("gone"):  # an older release of the package is one answer to all of it
+        return api.partition(".")[0]
     owner = api.rpartition(".")[0]
     deep = owner.count(".") > 1 or owner.startswith("torch._")
     inner = owner.startswith("torch.") and owner not in _OWNERS and deep

@@ -20,7 +20,7 @@ from transplt.flow.last_value import last_value
 from transplt.flow.torch_branches import TorchTests
 from transplt.rules.companions import first_wheel
 from transplt.rules.releases import release_of
-from transplt.rules.since import only_older, rows_of_gone
+from transplt.rules.since import only_newer, only_older, rows_of_gone
 from transplt.syntax.nodes import class_of_method, inner_nodes, keyword_of, lacks, of_kind, plain_name
 from transplt.syntax.scan import chain, parent
 
@@ -37,16 +37,20 @@ _Place = ast.expr | ast.stmt | ast.keyword | ast.arg
 _CONDITIONS = ("lacks", "keyword", "positional", "hands_on", "taken", "method", "overridden")
 
 
+def _words(name: str) -> tuple[str, ...]:
+    """One of them stands in a file that has a full name: its package; of NumPy and torch, which all import, itself."""
+    root, last = name.partition(".")[0], name.rpartition(".")[2]
+    if root == "torch":
+        return (last if len(last) > 8 else name,)
+    return (name, f"np.{name[6:]}") if root == "numpy" else _SEEN.get(root, (root,))
+
+
 _UNCONDITIONAL = [name for row in rows_of_gone() if row.keys().isdisjoint(_CONDITIONS) for name in row["names"]]
 fixer = Fixer(
     __name__,
     code="NPU293",
     rank=366,
-    # One of them stands in a file that has a full name: its package; of NumPy, which all files import, itself.
-    words=tuple(sorted({
-        word for row in rows_of_gone() for name in row["names"] for root in [name.partition(".")[0]]
-        for word in ((name, f"np.{name[6:]}") if root == "numpy" else _SEEN.get(root, (root,)))
-    })),
+    words=tuple(sorted({word for row in rows_of_gone() for name in row["names"] for word in _words(name)})),
 )
 
 
@@ -87,7 +91,12 @@ def _row(work: Work, name: str) -> dict[str, Any] | None:
     if "from" in row and only_older(pins.get(row["from"][0], ""), row["from"][1]):
         return None
     asked = pins.get(package, "")
-    return row if only_older(asked, oldest) or not only_older(asked, first) else None
+    if not only_older(asked, oldest) and only_older(asked, first):
+        return None
+    newest = row.get("had", first)  # that has it still; a project that asks for newer ones has its reasons
+    back = newest and not only_newer(asked, first) and not only_older(f"<{newest}", oldest)
+    older = f"{package}{'<=' if 'had' in row else '<'}{newest}" if back else ""
+    return row | {"details": (("gone", package), ("back", older))} if package else row
 
 
 def _is_met(row: dict[str, Any], call: ast.Call) -> bool:
@@ -124,7 +133,7 @@ def _told(work: Work, place: _Place, row: dict[str, Any], name: str, blocks: str
     elif "positional" in row:
         api = name.partition(".")[0]
     blocks = blocks or row.get("blocks", "")
-    details = (("condition", row["condition"]),) if "condition" in row else ()
+    details = (*row.get("details", ()), *([("condition", row["condition"])] if "condition" in row else []))
     return work.note(place, fixer.code, row["message"], api=api, help=row["help"], blocks=blocks, details=details)
 
 
@@ -183,7 +192,21 @@ def read(work: Work, node: ast.Attribute) -> Finds:
     """Report `scipy.misc.imread(...)`, `np.math.pi`, and `class C(Pretrained.Base):`, whose statement fails; what a
     subclass reads of its base, `self._sync_params`."""
     if isinstance(node.ctx, ast.Load):
-        yield from _missing(work, node, work.names.qualified(node) or _of_an_object(work, node))
+        yield from _missing(work, node, work.names.qualified(node) or _of_an_object(work, node) or _field(work, node))
+
+
+def _field(work: Work, node: ast.Attribute) -> str:
+    """`transformers.TrainingArguments.no_cuda`, for `self.args.no_cuda` of a Trainer, and `training_args.no_cuda`."""
+    match node.value:
+        case ast.Attribute(value=ast.Name(id="self"), attr="args"):
+            bases = (base for owner in [*of_kind(ast.ClassDef, chain(node))][:1] for base in owner.bases)
+            above = [each for base in bases for each in (work.names.qualified(base) or "", *_family(work, base))]
+            taken = any(each.startswith("transformers.") and each.endswith("Trainer") for each in above)
+        case ast.Name(id="training_args"):
+            taken = b"HfArgumentParser" in work.source.utf8
+        case _:
+            taken = False
+    return f"transformers.TrainingArguments.{node.attr}" if taken else ""
 
 
 def _missing(work: Work, node: ast.expr | ast.stmt, name: str) -> Iterator[Note]:
@@ -246,8 +269,8 @@ def overridden(work: Work, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Find
     owner = class_of_method(node)
     for base in owner.bases if owner and node.name in _OVERRIDDEN else ():
         name = work.names.qualified(base) or ""
-        for above in (name, f"{name.partition('.')[0]}.*", *_family(work, base)):
-            row = _row(work, f"{above}.{node.name}")
+        for above in (each.rstrip(":") for each in (name, *_family(work, base))):
+            row = _row(work, f"{above}.{node.name}") or _row(work, f"{above.partition('.')[0]}.*.{node.name}")
             if row is not None and "overridden" in row and (place := _unfit(row, node.args)) is not None:
                 yield _told(work, place, row, name)
                 return
