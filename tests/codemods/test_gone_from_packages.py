@@ -436,6 +436,15 @@ def test_the_names_of_a_package_are_one_thing_to_do_with_one_older_release(asked
     assert action.how.endswith(how)
 
 
+@pytest.mark.parametrize(("more", "open_"), [("", 0), ("from transformers import Trainer\n", 1)])
+def test_a_pin_that_trainer_needs_newer_keeps_nothing(more: str, open_: int) -> None:
+    source = f"{more}from transformers.deepspeed import HfDeepSpeedConfig\n".encode()
+    settings = Settings(pins=(("transformers", "==4.27.1"),))
+    project = join_facts([index_source(source, "a.py", settings)], settings)
+    found = engine.migrate_source(source, "a.py", settings, project).findings
+    assert [each.code for each in found] == ["NPU293"] * open_
+
+
 @pytest.mark.parametrize(("asked", "found"), [("==1.5.0", 2), ("==1.8.6", 1), ("", 2), ("==1.9.5", 1)])
 def test_a_pin_of_lightning_that_has_to_be_raised_keeps_nothing(asked: str, found: int) -> None:
     source = f"{_TASK} on_train_batch_end(self, outputs, batch, batch_idx, dataloader_idx): pass\n"

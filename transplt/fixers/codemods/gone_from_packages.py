@@ -91,7 +91,8 @@ def _row(work: Work, name: str) -> dict[str, Any] | None:
     if "from" in row and only_older(pins.get(row["from"][0], ""), row["from"][1]):
         return None
     asked = pins.get(package, "")
-    if not only_older(asked, oldest) and only_older(asked, first):
+    floor = dict(work.project.floors).get(package, "0")  # below it the project is told to raise the pin
+    if only_older(asked, first) and not (only_older(asked, oldest) or only_older(asked, floor)):
         return None
     newest = row.get("had", first)  # that has it still; a project that asks for newer ones has its reasons
     back = newest and not only_newer(asked, first) and not only_older(f"<{newest}", oldest)
