@@ -184,6 +184,8 @@ _OF_FORM = (
 _RENAMED = {f"numpy.{name}" for name in _TYPES} | builtin_rules(_NEWEST_TORCH).names.keys()
 #: What hands on the arguments of what it stands above.
 _AS_WRITTEN = re.compile(r"deprecate_kwarg\(|_defaults_from_env_vars|no_type_check")
+#: What the adaptor of Lightning writes, or speaks of.
+_SAID_ELSEWHERE = frozenset({"gpus", "from_argparse_args", "amp_backend"})
 #: Bases that are of no package here, and what a torch.nn.Module has.
 _PLAIN = frozenset({"object", "ABC", "Generic", "Protocol", "Enum", "Module", "Callable", "Dataset"})
 _LEFT_OUT = re.compile(
@@ -457,7 +459,7 @@ def gone_members(wheels: list[Package]) -> Iterator[tuple[str, str, str]]:
                 without = next(each for each in [*older[at + 1 :], newest] if ask(each, cls) is not None)
                 (_, made), *_ = older[at].classes[cls]
                 own = ask is Package.keywords or name in made.methods or (made.inherits and name in made.keywords)
-                if own and not name.startswith("_"):
+                if own and not name.startswith("_") and name not in _SAID_ELSEWHERE:
                     for home in sorted({*newest.homes(cls)} & {*older[at].homes(cls)}):
                         if in_front(home.rpartition(".")[0]) and not home.startswith("timm.models."):
                             yield form.format(home, name), older[at].version, without.version
