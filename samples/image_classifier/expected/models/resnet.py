@@ -1,5 +1,4 @@
 import torch
-import torch_npu  # noqa: F401
 import torch.nn as nn
 import torch.nn.functional as F
 
