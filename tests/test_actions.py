@@ -1291,13 +1291,13 @@ def test_the_order_is_what_is_started_then_the_rest_then_jobs() -> None:
         ([{"option": "--fast"}], "only with --fast"),
         ([{"option": "--fast"}, {"late": "other"}], "only with --fast, or in scripts that do not train"),
         ([{"option": "--fast"}, {"option": "--fast", "late": "other"}], "only with --fast"),
-        ([{"details": (("function", "Net()"),), "blocks": "slow"}], "only when Net() runs"),
+        ([{"details": (("function", "Net()"),), "blocks": "slow"}], "when Net() runs"),
         ([{"details": (("function", "load()"),), "blocks": "slow"}], ""),  # which every training may call
         # not of all places
         ([{"option": "--fast"}, {"blocks": "slow"}], ""),
         ([{"option": "--fast"}, {"aside": True}], ""),
         ([{"late": "other"}], "only in scripts that do not train"),
-        ([{"details": (("function", "load()"),)}], "only when load() runs"),
+        ([{"details": (("function", "load()"),)}], "when load() runs"),
         ([{"option": "--fast"}, {"details": (("function", "load()"),)}], "only with --fast, or when load() runs"),
         # one that counts without, or stands aside as a whole
         ([{"option": "--fast"}, {}], ""),

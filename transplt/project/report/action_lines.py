@@ -132,8 +132,9 @@ def conditions(action: Action) -> Iterator[str]:
         return
     clauses = [gettext("with {options}", options=gettext(" or ").join(_named(options)))] * bool(options)
     clauses += [where] * bool(rest)
+    called = not options and any(each.late != "other" for each in rest)  # it says where, and a training may call it
     if clauses:
-        yield gettext("only {clauses}", clauses=gettext(", or ").join(clauses))
+        yield clauses[0] if called else gettext("only {clauses}", clauses=gettext(", or ").join(clauses))
 
 
 def _where(findings: Sequence[Finding], action: Action) -> str | None:
