@@ -63,6 +63,9 @@ def shared(source: str) -> tuple[str, bool]:
         ("table[index] += 1", "table = torch.zeros(99)", "(table, index)"),
         ("table.index_copy_(0, index, loss.detach())", "table = torch.zeros(99)", "(table, index)"),
         ("table.index_copy_(0, index.view(-1), loss.detach())", "table = torch.zeros(99)", "(table, index)"),
+        ("table[index.numpy(), epoch] = loss.detach().cpu().numpy()", "table = np.zeros((99, 3))", "(table, index)"),
+        ("for each, rows in ((table, index), (table, y)):\n    each[rows] = loss.detach()", "table = torch.zeros(99)",
+         "(each, rows)"),
     ],
 )
 def test_rows_by_the_number_of_a_sample(write: str, table: str, call: str) -> None:
@@ -97,6 +100,7 @@ def test_a_table_of_one_epoch_is_kept_over_its_batches() -> None:
         "table.index_add_(0, index, loss.detach())",
         "table.index_copy_(1, index, loss.detach())",
         "table.scatter_(0, index, loss.detach())",
+        "table[epoch, index] = loss.detach()",
     ],
 )
 def test_rows_that_are_left_to_the_reader(write: str) -> None:
@@ -114,6 +118,8 @@ def test_rows_that_are_left_to_the_reader(write: str) -> None:
         ("table[index] = loss", "table = {}"),
         ("table[index] = loss", "table = net.table()"),  # not known to be a tensor
         ("loss = table[index]", "table = torch.zeros(99)"),
+        ("for each, rows in ((table, mask), (x, index)):\n    each[rows[0]] = loss", "table = net.table()"),
+        ("table[0, epoch] = loss.mean()", "table = torch.zeros(3, 3)"),
         ("x[index] = 0", ""),
     ],
 )
