@@ -171,7 +171,12 @@ def test_a_function_that_is_called_to_train_anew(calls: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "calls", ["for size in (1, 2):\n    Trainer(size).fit()", "Trainer(1).fit()\nTrainer(2).fit()"]
+    "calls",
+    [
+        "for size in (1, 2):\n    Trainer(size).fit()",
+        "Trainer(1).fit()\nTrainer(2).fit()",
+        "workers = [Trainer(1), Trainer(2)]\nfor turn in net.turns:\n    workers[turn].fit()",
+    ],
 )
 def test_a_trainer_that_is_made_anew(calls: str) -> None:
     assert draws(TRAINER, calls) == ["8 own, for epoch in range(3):", "8 same"]

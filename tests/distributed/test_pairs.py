@@ -1074,11 +1074,11 @@ def test_progress_tensorboard_and_wandb() -> None:
 def test_downloads_and_folders() -> None:
     found = output(
         script(
-            head='import os\nos.mkdir("out")\nimages = net.MNIST("data", download=True)',
+            head='import os\nos.mkdir("out")\nos.makedirs("new", exist_ok=False)\nimages = net.MNIST("data", download=True)',
             loader="loader = DataLoader(images, shuffle=True)",
         )
     )
-    assert 'os.makedirs("out", exist_ok=True)' in found
+    assert 'os.makedirs("out", exist_ok=True)' in found and 'os.makedirs("new", exist_ok=True)' in found
     assert 'with npu_port.first_on_host("downloads"):\n    images = net.MNIST("data", download=True)\nloader' in found
 
 

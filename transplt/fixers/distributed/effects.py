@@ -285,9 +285,12 @@ class Effects:
                 continue
             method = attribute_of(call.func) == "mkdir" and not name
             if name == "os.makedirs" or method:
-                if keyword_of(call, "exist_ok") is None and len(call.args) < (3 if name else 1):
+                given = keyword_of(call, "exist_ok")
+                if given is None and len(call.args) < (3 if name else 1):
                     new = with_keyword("exist_ok", "True")
                     bench.change(call, _CODE, "all ranks create this folder", new, beside=True)
+                elif isinstance(given, ast.Constant) and given.value is False:
+                    bench.rewrite(given, _CODE, "all ranks create this folder", "True")
             elif name == "os.mkdir" and isinstance(call.func, ast.Attribute) and len(call.args) == 1:
                 new = one_after_the_other(with_last_name("makedirs"), with_keyword("exist_ok", "True"))
                 bench.change(call, _CODE, "all ranks create this folder", new)

@@ -135,7 +135,7 @@ def _of_a_row(name: ast.expr) -> list[ast.expr]:
     for loop in chain(name) if isinstance(name, ast.Name) else ():
         match loop:
             case ast.For(target=ast.Tuple(elts=names), iter=ast.Tuple(elts=rows) | ast.List(elts=rows)):
-                places = [at for at, each in enumerate(names) if isinstance(each, ast.Name) and each.id == name.id]
+                places = [at for at, each in enumerate(names) if last_name(each) == last_name(name)]
                 return [row.elts[at] for row in rows for at in places if isinstance(row, ast.Tuple)]
     return []
 
