@@ -311,6 +311,19 @@ def test_the_loss_of_a_share_is_no_cause_behind_steps_that_agree(step: int, line
     assert found is not None and found.place is not None and found.place.line == line
 
 
+@pytest.mark.parametrize(("modes", "line"), [((False, True), 21), ((True, True), 20), ((False, False), 20)])
+def test_samples_that_are_evaluated_are_those_of_a_share(modes: tuple[bool, bool], line: int) -> None:
+    sides = []
+    for value in (1.0, 2.0):
+        side = Told()
+        for at, name in ((20, "getitem"), (21, "sum")):
+            side.tell("mode", 19, train=modes[at - 20])
+            side.tell("op", at, name=name, shape=[4], dtype="float32", p=[value] * 4, grad=True, given=[])
+        sides.append(side.training())
+    found = first_other_share(sides[:1], sides[1:], 1)
+    assert found is not None and found.place is not None and found.place.line == line
+
+
 def test_samples_that_a_loader_reads_are_in_another_order() -> None:
     one, rank = (ops((20, "getitem", [4], value), (21, "sum", [], value), loads=20) for value in (1.0, 2.0))
     found = first_other_share([one], [rank], 1)

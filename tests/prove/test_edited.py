@@ -219,6 +219,13 @@ def test_a_caller_that_is_another() -> None:
     assert told.cause == "this line differs from the original; seen at main.py:40"
 
 
+@pytest.mark.parametrize(("number", "text"), [(59, "sampler.set_epoch(epoch)"), (60, "dist.barrier()"), (59, "x = y")])
+def test_a_caller_beside_what_many_cards_need_is_as_it_was(number: int, text: str) -> None:
+    called = replace(SEEN, callers=(Place("main.py", 60),))
+    beside = [replace(edit(number, number, True), code=[_Line(number, text, 0)]), edit(3, 3, True)]
+    assert pointed(called, beside, True).place == called.place
+
+
 @pytest.mark.parametrize(
     ("of_ranks", "place"),
     [(False, 9), (True, 20), (None, 40)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -163,6 +164,13 @@ def side_by_side(first: list[int], second: list[int]) -> Training:
 )
 def test_loaders_in_step(original: tuple[list[int], list[int]], port: tuple[list[int], list[int]], found: bool) -> None:
     assert (in_step(side_by_side(*port), side_by_side(*original)) is not None) is found
+
+
+def test_loaders_of_two_optimizers() -> None:
+    """One of them may train on the one loader, and one on the other."""
+    port, original = side_by_side(TWO, TWO), side_by_side(ONE, TWO)
+    every = [replace(step, optimizer=step.number % 2) for step in port.steps]
+    assert in_step(replace(port, steps=tuple(every)), original) is None
 
 
 def test_loaders_one_after_the_other() -> None:

@@ -14,7 +14,7 @@ from tests.prove.trainings import ROOT, Told
 from transplt.base.render.verdict import Word
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.found import Part
-from transplt.proof.prove.loaders import global_batches, same_order
+from transplt.proof.prove.loaders import global_batches, lengths, same_order
 from transplt.proof.prove.noise import drawn_by_all, of_the_global_batch
 from transplt.proof.prove.proof_text import how_close
 from transplt.proof.prove.runs import Replay, Run, Stop
@@ -167,6 +167,30 @@ def test_of_two_orders_of_a_batch_the_one_that_agrees_longer_is_told() -> None:
         migrated = SimpleNamespace(inserted={}, project=BY_ITSELF, run=lambda world=1, **how: run(*ranks))
         parts = Several(original, migrated, lambda text: None).parts(2, run(told([{}] * 3)))  # type: ignore[arg-type]
         assert "at step 3" in parts[-1].verdict.sentence
+
+
+def test_of_two_orders_that_differ_at_one_step_the_one_with_the_same_loss_is_told() -> None:
+    ranks = [told([{}, {"lr": 0.2}], rank=rank, width=2) for rank in range(2)]
+    orders = [{}, {"loss": 1.1}], [{}, {}]
+    for first in (0, 1):
+        def one(world: int = 1, replay: Replay | None = None, first: int = first, **how: Any) -> Run:
+            batches = replay.batches.get("0.0", [[0, 1]]) if replay is not None else [[0, 1]]
+            return run(told(orders[(batches[0][1] != 1) != first]))
+
+        original = SimpleNamespace(inserted={}, project=ALONE, run=one)
+        migrated = SimpleNamespace(inserted={}, project=BY_ITSELF, run=lambda world=1, **how: run(*ranks))
+        parts = Several(original, migrated, lambda text: None).parts(2, run(told([{}] * 2)))  # type: ignore[arg-type]
+        assert "the learning rate is 0.2 at step 2" in parts[-1].verdict.sentence
+
+
+def test_how_long_each_pass_of_a_loader_is() -> None:
+    """A data set may be made smaller between two passes."""
+    sides = (Told().made(), Told().made())
+    for side, every in zip(sides, ((7, 5), (13, 10)), strict=True):
+        for epoch, length in enumerate(every):
+            side.tell("loader", 9, loader=0, epoch=epoch, nth=3, length=length)
+    rank, alone = (side.training() for side in sides)
+    assert lengths(rank, alone) == {3: [7, 5]}
 
 
 @pytest.mark.parametrize(("in_turn", "batches"), [(False, [[0, 1, 2, 3]]), (True, [[0, 2, 1, 3]])])

@@ -93,9 +93,23 @@ def test_a_step_behind_more_backward_passes() -> None:
     assert said(one, one, one) == ""
 
 
+@pytest.mark.parametrize(("batches", "cut"), [((1, 1), True), ((4, 2), False), ((1, 2), False)])
+def test_a_batch_that_is_cut_into_parts_of_a_size(batches: tuple[int, int], cut: bool) -> None:
+    """One process has a batch of W times as many samples; where it has W times the batches it steps too late."""
+    one, rank = Told().made(), Told().made()
+    for side, given, parts in ((one, batches[0], 4), (rank, batches[1], 2)):
+        for number in range(given):
+            side.tell("batch", 11, loader=0, epoch=0, indices=[number])
+        for _ in range(parts - 1):
+            side.tell("backward", 12, loss=[1.0], dtype=["float32"])
+        side.step()
+    trainings = one.training(), rank.training()
+    assert (said(*trainings, trainings[1]) == "") is cut
+
+
 def test_steps_that_only_one_of_them_takes() -> None:
     one, rank = told(*ONE), told(*ONE[:2])
-    assert said(one, rank, rank) == "train.py:5: optimizer 0 takes 2 steps, in the original 3 (original: train.py:14)"
+    assert said(one, rank, rank) == "train.py:14: optimizer 0 takes 2 steps, in the original 3"
     assert said(one, rank, rank, same_data=False) == ""
     cut = replace(rank, cut=True)
     assert said(one, cut, cut) == "" and said(one, told(*ONE), told(*ONE)) == ""

@@ -59,8 +59,8 @@ def test_what_agrees(one: Steps, other: Steps) -> None:
         ([{"grad": None}], [{"grad": 0.5}], "train.py:14: Net.0 has a gradient at step 1, in the original none"),
         ([{}, {"value": 0.8}], [{}, {"value": 0.7}], "train.py:14: Net.0 differs after step 2"),
         ([{"buffers": {"m": 1.0}}], [{"buffers": {"m": 1.1}}], "train.py:14: the buffer m differs after step 1"),
-        ([{}, {}], [{}], "train.py:5: optimizer 0 takes 1 steps, in the original 2 (original: train.py:14)"),
-        ([{}], [{}, {}], "train.py:14: optimizer 0 takes 2 steps, in the original 1 (original: train.py:5)"),
+        ([{}, {}], [{}], "train.py:14: optimizer 0 takes 1 steps, in the original 2"),
+        ([{}], [{}, {}], "train.py:14: optimizer 0 takes 2 steps, in the original 1"),
     ],
 )  # fmt: skip
 def test_what_differs(one: Steps, other: Steps, told: str) -> None:

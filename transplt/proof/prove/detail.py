@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import filterfalse
+from itertools import filterfalse, pairwise
 
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.training import Event, Place, Training
@@ -63,11 +63,15 @@ def _shared(mine: Event, ranks: Sequence[Event | None], far: float) -> bool:
 
 
 def _numbered(training: Training) -> Iterator[tuple[Hashable, Event]]:
-    """The calls, by their lines and how often those were made before, but for those in which a loader reads samples."""
+    """The calls, by their lines and how often those were made before, but for those in which a loader reads samples, and
+    those of evaluations, of which each rank may have its share: from eval() to train()."""
     counts: Counter[Hashable] = Counter()
     loaded = {event.place for event in training.of("loader")}
+    turns = pairwise(training.of("mode", "backward"))
+    apart = [range(one.index, other.index) for one, other in turns
+             if (one.fields.get("train"), other.fields.get("train")) == (False, True)]  # fmt: skip
     for event in _calls(training, _MOVES):
-        if not loaded.isdisjoint((event.place, *event.fields["by"])):
+        if not loaded.isdisjoint((event.place, *event.fields["by"])) or any(event.index in each for each in apart):
             continue
         line = event.place, event.fields["by"], event.fields["name"]
         counts[line] += 1

@@ -88,6 +88,11 @@ class Edit:
         """Whether a line is one of it, or one beside; the one below always, which comes of it."""
         return place is not None and place.path == self.path and self.first - beside <= place.line <= self.last + 1
 
+    def calls(self, at: Place) -> bool:
+        """Whether a call stands in it or beside it; what many cards need does not change the call in the next line."""
+        own = [line.text for line in self.code if line.number == at.line and at.path == self.path]
+        return any(not _KNOWN.search(text) for text in own) if self.of_ranks else self.is_near(at)
+
 
 def edits(original: Path, migrated: Path) -> list[Edit]:
     """Where the two programs differ, but for devices, imports and comments."""
@@ -234,7 +239,7 @@ def _cause_among(
     """Which of these edits the difference comes from, and how that is known; an event has its place, unless one place
     is all that is another."""
     another = "this line differs from the original"
-    if not first.event and (called := [(edit, at) for at in first.callers for edit in own if edit.is_near(at)]):
+    if not first.event and (called := [(edit, at) for at in first.callers for edit in own if edit.calls(at)]):
         edit, at = called[0]
         return replace(edit, first=min(max(at.line, edit.first), edit.last)), another
     if len(own) == 1 and (len(found) == 1 or not first.event):

@@ -70,12 +70,16 @@ def global_batches(ranks: Sequence[Training], *, in_turn: bool = False) -> dict[
     return merged
 
 
-def lengths(rank: Training, alone: Training) -> dict[int, int]:
-    """The number of a loader of the program of `alone`, in the order of their making -> how many batches of a pass it
-    gives to a rank. Both begin to go through their loaders in one order; a library may make some of them twice."""
+def lengths(rank: Training, alone: Training) -> dict[int, list[int]]:
+    """The number of a loader of the program of `alone`, in the order of their making -> how many batches each pass of
+    it gives to a rank. Both begin to go through their loaders in one order; a library may make some of them twice."""
     made = {event.fields["loader"]: event.fields.get("nth") for event in alone.of("loader")}
-    told = ((made.get(event.fields["loader"]), event.fields.get("length")) for event in rank.of("loader"))
-    return {nth: length for nth, length in told if nth is not None and length is not None}
+    found: dict[int, list[int]] = {}
+    for event in rank.of("loader"):
+        nth, length = made.get(event.fields["loader"]), event.fields.get("length")
+        if nth is not None and length is not None:
+            found.setdefault(nth, []).append(length)
+    return found
 
 
 def width(ranks: Sequence[Training]) -> int:
@@ -342,7 +346,9 @@ def counted_epochs(training: Training) -> int:
 
 def in_step(training: Training, one: Training) -> Difference | None:
     """Two loaders that go side by side and give the same indices, which those of the original do not: sample i of the
-    one is always met by sample i of the other."""
+    one is always met by sample i of the other. Where several optimizers step each may have a loader of its own."""
+    if len({step.optimizer for step in training.steps}) > 1:
+        return None
     mine, theirs = batches(training), batches(one)
     for first, second in itertools.combinations(sorted({which for which, _ in mine}), 2):
         epochs = [epoch for which, epoch in mine if which == first and (second, epoch) in mine]

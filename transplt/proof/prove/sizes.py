@@ -34,16 +34,18 @@ def other_sizes(
         setting = gap.figure[:1] == (SETTING,) and (gap.difference.step == 1 or (same_data and not decided))
         if setting or (whole and gap.figure[:1] == ("number",)):
             return gap.difference
-    passes = _other_passes(one, ranks[0]) if same_data else None
+    passes = _other_passes(one, ranks[0], len(ranks)) if same_data else None
     return passes or _times(one, ranks[0], mean, len(ranks))
 
 
-def _other_passes(one: Training, rank: Training) -> Difference | None:
-    """One of the first steps that is taken behind more backward passes, or fewer, than in one process."""
+def _other_passes(one: Training, rank: Training, world: int) -> Difference | None:
+    """One of the first steps that is taken behind more backward passes, or fewer, than in one process; not where that
+    cuts a batch of W times as many samples into W times as many parts."""
     for left, right in islice(pairs(one, rank), len(_NEAR)):
-        before = [sum(each.index < step.index for each in side.of("backward"))
-                  for side, step in ((one, left), (rank, right))]  # fmt: skip
-        if before[0] != before[1]:
+        given, before = ([sum(each.index < step.index for each in side.of(kind))
+                          for side, step in ((one, left), (rank, right))] for kind in ("batch", "backward"))  # fmt: skip
+        cut = given[0] == given[1] > 0 and before[0] == world * before[1]
+        if before[0] != before[1] and not cut:
             number = right.number + 1
             what = f"step {number} follows {before[1]} backward passes, with one process {before[0]}"
             return Difference(what, right.place, left.place, number, event=True)

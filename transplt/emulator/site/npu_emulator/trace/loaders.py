@@ -165,7 +165,8 @@ def install() -> None:
     @functools.wraps(length)
     def __len__(self: Any) -> int:
         given = given_lengths.get(_order.get(self))
-        return length(self) if given is None else given
+        turn = _epochs.get(_numbers.get(self, -1), 0)
+        return length(self) if given is None else given[min(turn, len(given) - 1)]
 
     kind.__len__ = __len__
 
