@@ -1074,7 +1074,8 @@ def test_progress_tensorboard_and_wandb() -> None:
 def test_downloads_and_folders() -> None:
     found = output(
         script(
-            head='import os\nos.mkdir("out")\nos.makedirs("new", exist_ok=False)\nimages = net.MNIST("data", download=True)',
+            head='import os\nos.mkdir("out")\nos.makedirs("new", exist_ok=False)\n'
+            'images = net.MNIST("data", download=True)',
             loader="loader = DataLoader(images, shuffle=True)",
         )
     )

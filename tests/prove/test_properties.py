@@ -570,6 +570,22 @@ def test_numbers_of_the_global_batch_are_drawn_alike() -> None:
 
 
 @pytest.mark.parametrize(
+    ("rows", "sums", "whole", "found"),
+    [(2, (7, 7), 4, True), (4, (7, 7), 4, False), (2, (7, 8), 4, False), (2, (7, 7), 2, False)],
+)
+def test_numbers_of_all_behind_the_training(rows: int, sums: tuple[int, int], whole: int, found: bool) -> None:
+    """Samples that ranks make together are as many as those of one process, and others on each rank."""
+    ranks = [[batch(rank), STEP, ("noise", {"sum": each, "step": 1, "rows": rows})] for rank, each in enumerate(sums)]
+    one = [batch(0, 1), STEP, ("noise", {"sum": 7, "step": 1, "rows": whole})]
+    assert bool([each for each in broken(one, *ranks) if "all ranks draw the same" in each]) is found
+
+
+def test_few_numbers_may_come_again() -> None:
+    few = ("noise", {"sum": 7, "step": 0, "rows": 1, "few": True})
+    assert broken([], *[[batch(rank), few, STEP] for rank in range(2)]) == []
+
+
+@pytest.mark.parametrize(
     ("single", "found"),
     [
         ([batch(0, 1), noise(7), STEP], 0),  # one process draws the same for the samples of both ranks

@@ -13,6 +13,7 @@ CALLED = "def part(x):\n    return x[rank::2]\nfor x in map(part, rows):\n    lo
 STOPPED = "for x in rows:\n    loss = net(x)\n    low = loss.item()\n    if low > 4:\n        break\n    net.step()\n"
 CHANGED = "hits = zeros(1)\nhits += count\ndist.all_reduce(hits)\nother = 1\nacc = hits / 2\n"
 KEPT = "class A:\n    def put(self, x):\n        self.keys[0] = x\nsim = z @ memory.keys\n"
+METHOD = "class A:\n    def test(self, x):\n        low = x\n        return low\nacc = server.test(y)\n"
 OWN = "x = 1\ndef f(y):\n    x = y\n    return x\nz = f(2)\n"
 
 
@@ -26,6 +27,7 @@ OWN = "x = 1\ndef f(y):\n    x = y\n    return x\nz = f(2)\n"
         (CHANGED, 5, [5, 3, 2, 1]),  # a call may change what it is given
         (KEPT, 4, [4, 3, 2]),  # an attribute is one, whoever has it
         (OWN, 5, [5, 4, 3, 2]),
+        (METHOD, 5, [5, 4, 3, 2]),  # whoever has a method of this name
         ("if a:\n    b = 1\nelse:\n    b = 2\n", 4, [4, 1]),
         ("try:\n    a = 1\nexcept E:\n    a = 2\nb = a\n", 5, [5, 4, 2]),
         ("with a as b:\n    c = b\n", 2, [2, 1]),

@@ -29,9 +29,9 @@ class Trace:
     DistributedSampler; `detail` is the step of which every line is recorded (0: none); `left_out` are steps not
     taken, by the number of the optimizer, as a scaler leaves them out; `shake` is the share by which parameters are
     changed at random after every step (0: not), otherwise in each run that is made `again`; `lengths` is what `len`
-    gives of loaders in each pass, by the order in which they are made; `inserted` are the lines, by path, that the original does not
-    have. A run that is not `seeded` is as the user's own: nothing is held still but the order of hashes. `delayed`
-    ranks wait before each file and collective, as their seed says."""
+    gives of loaders in each pass, by the order in which they are made; `inserted` are the lines, by path, that the
+    original does not have. A run that is not `seeded` is as the user's own: nothing is held still but the order of
+    hashes. `delayed` ranks wait before each file and collective, as their seed says."""
 
     seed: int = 1234
     steps: int = 20

@@ -63,8 +63,8 @@ def _shared(mine: Event, ranks: Sequence[Event | None], far: float) -> bool:
 
 
 def _numbered(training: Training) -> Iterator[tuple[Hashable, Event]]:
-    """The calls, by their lines and how often those were made before, but for those in which a loader reads samples, and
-    those of evaluations, of which each rank may have its share: from eval() to train()."""
+    """The calls, by their lines and how often those were made before, but for those in which a loader reads samples,
+    and for evaluations, of which each rank may have its share: from eval() to train()."""
     counts: Counter[Hashable] = Counter()
     loaded = {event.place for event in training.of("loader")}
     turns = pairwise(training.of("mode", "backward"))

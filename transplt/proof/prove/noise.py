@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from transplt.base.render.cell import many
 from transplt.proof.prove.found import Difference
-from transplt.proof.prove.training import Place, Training
+from transplt.proof.prove.training import Event, Place, Training
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ def draws(training: Training) -> Iterator[Draw]:
     for event in training.events:
         if event.kind == "batch":
             samples, found = tuple(event.fields["indices"]), []
-        elif event.kind == "noise" and samples is not None:
+        elif event.kind == "noise" and samples is not None and not event.fields.get("few"):
             fields = event.fields
             rows = fields.get("rows", 0)
             found.append(Draw(event.place, fields["step"], fields["number"], fields["sum"], samples, rows))
@@ -42,7 +43,7 @@ def evaluates_with_draws(training: Training) -> bool:
     """Whether something is drawn for a batch that no backward pass follows: what is decided by it hangs on the draw."""
     drawn = False
     for event in training.events:
-        if event.kind == "noise":
+        if event.kind == "noise" and not event.fields.get("few"):
             drawn = True
         elif event.kind in ("batch", "backward", "loader"):
             if drawn and event.kind != "backward":
@@ -71,7 +72,26 @@ def of_its_own(ranks: Sequence[Training], one: Training | None = None) -> Differ
                     return Difference(f"{what}, for other samples", draw.place, step=draw.step + 1)
                 compared += 1
             others.append((training.rank, draw))
-    return "each rank draws its own random numbers" if compared else ""
+    again = _of_all_once_more(ranks, one) if one is not None else None
+    return again or ("each rank draws its own random numbers" if compared else "")
+
+
+def _of_all_once_more(ranks: Sequence[Training], one: Training) -> Difference | None:
+    """Numbers behind the training that all ranks draw alike, each a share of how many one process draws there."""
+    first, *others, alone = ([*_behind(training)] for training in (*ranks, one))
+    for mine, whole in zip(first, alone, strict=False):
+        drawn, rows = (mine.place, mine.fields["sum"]), mine.fields.get("rows", 0)
+        alike = all(drawn in ((each.place, each.fields["sum"]) for each in other) for other in others)
+        if alike and 0 < rows * len(ranks) == whole.fields.get("rows"):
+            what = f"all ranks draw the same {many(rows, 'row')} of random numbers"
+            return Difference(f"{what}, where one process draws {whole.fields['rows']}", mine.place, whole.place)
+    return None
+
+
+def _behind(training: Training) -> Iterator[Event]:
+    """What is drawn behind the last backward pass of a training that ends."""
+    last = max((event.index for event in training.of("backward") if not training.cut), default=len(training.events))
+    return (event for event in training.of("noise") if event.index > last and not event.fields.get("few"))
 
 
 def of_the_global_batch(ranks: Sequence[Training]) -> bool:

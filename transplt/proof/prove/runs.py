@@ -69,8 +69,8 @@ class Stop:
 @dataclass(frozen=True)
 class Replay:
     """ "loader.epoch" -> batches of indices that a run's loaders give in place of their own; unless `every`, only those
-    whose order is a DistributedSampler's. `lengths`: what `len` gives of the loaders in each pass, by the order in which they
-    are made. `left_out`: steps that are not taken, by the number of their optimizer."""
+    whose order is a DistributedSampler's. `lengths`: what `len` gives of the loaders in each pass, by the order in
+    which they are made. `left_out`: steps that are not taken, by the number of their optimizer."""
 
     batches: dict[str, list[list[int]]]
     every: bool = True

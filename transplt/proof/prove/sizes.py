@@ -40,12 +40,13 @@ def other_sizes(
 
 def _other_passes(one: Training, rank: Training, world: int) -> Difference | None:
     """One of the first steps that is taken behind more backward passes, or fewer, than in one process; not where that
-    cuts a batch of W times as many samples into W times as many parts."""
+    cuts a batch that is `world` times as large into as many times more parts."""
     for left, right in islice(pairs(one, rank), len(_NEAR)):
-        given, before = ([sum(each.index < step.index for each in side.of(kind))
-                          for side, step in ((one, left), (rank, right))] for kind in ("batch", "backward"))  # fmt: skip
-        cut = given[0] == given[1] > 0 and before[0] == world * before[1]
-        if before[0] != before[1] and not cut:
+        given, before = (
+            [sum(each.index < step.index for each in side.of(kind)) for side, step in ((one, left), (rank, right))]
+            for kind in ("batch", "backward")
+        )
+        if before[0] != before[1] and not (given[0] == given[1] > 0 and before[0] == world * before[1]):
             number = right.number + 1
             what = f"step {number} follows {before[1]} backward passes, with one process {before[0]}"
             return Difference(what, right.place, left.place, number, event=True)

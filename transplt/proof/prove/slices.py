@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from transplt.proof.prove.rank_conditions import leaving, parsed
+from transplt.syntax.nodes import last_name
 from transplt.syntax.scan import FUNCTIONS
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -90,7 +91,7 @@ def _note(statement: ast.stmt, inner: list[list[ast.stmt]], function: str, own: 
                 own.writes.add(name)
             if isinstance(node.ctx, ast.Load):
                 own.reads.add(name)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and id(node) not in within:
-            own.writes.add((f"{node.func.id}()", ""))
+        elif isinstance(node, ast.Call) and id(node) not in within:
+            own.writes.add((f"{last_name(node.func)}()", ""))
     if isinstance(statement, ast.Return):
-        own.writes.add((function, ""))
+        own.writes |= {(function, ""), (f".{function}", "")}

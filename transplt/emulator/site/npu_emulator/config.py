@@ -28,8 +28,8 @@ class Config:
     DistributedSampler; `detail`, the step of which every line is recorded (1 is the first, 0 none); `left_out`,
     pairs of the number of an optimizer and its steps that are not taken; `shake`, the share by which each parameter
     is changed when its optimizer is made and after each step (0: not), and `again`, which draws other changes;
-    `lengths`, pairs of the number of a loader in the order of their making and what `len` gives of it in each pass; `delays`, the
-    seed of what each rank waits before its files and collectives (None: it does not). `dump`, for
+    `lengths`, pairs of the number of a loader in the order of their making and what `len` gives of it in each pass;
+    `delays`, the seed of what each rank waits before its files and collectives (None: it does not). `dump`, for
     `--dump` and `--fault`: `folder` ("": record nothing); `task`: statistics | tensor | overflow; `level`: L0 | L1
     | mix; `format` of files of elements: pt | npy; `steps`, those wanted ([]: all); `seed`; `faults`, each
     (operator, kind, value, rank). `driver` is the folder of the libraries that stand for CANN ("": the host is none

@@ -1,7 +1,7 @@
 """Random numbers that are drawn once training has begun, by torch, numpy's global generator or `random`.
 
-`draw` is the first of a line; `noise` has a checksum of what a line drew, for the first draws of each step: many
-numbers at once, or the state of the generator that a dropout would have drawn from.
+`draw` is the first of a line; `noise` has a checksum of what a line drew, for the first draws of each step: numbers, a
+`few` of which may come again by chance, or the state of the generator that a dropout would have drawn from.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _drawing(original: Any) -> Any:
         result = original(*args, **kwargs)
         number = _next(place)
         if number is not None and (found := _checksum(result)) is not None:
-            _record(frame, place, number, found, rows=len(result) if result.shape else 0)
+            _record(frame, place, number, rows=len(result) if getattr(result, "shape", ()) else 0, **found)
         return result
 
     return drawn
@@ -94,7 +94,7 @@ def _dropped() -> None:
         place = _place(frame)
         number = _next(place)
         if number is not None:
-            _record(frame, place, number, zlib.crc32(repr(turn).encode()))
+            _record(frame, place, number, sum=zlib.crc32(repr(turn).encode()))
 
 
 def _next(place: tuple[str, int]) -> int | None:
@@ -106,13 +106,15 @@ def _next(place: tuple[str, int]) -> int | None:
     return number if number < _IN_A_STEP and _recorded.get(place, 0) < _IN_ALL else None
 
 
-def _record(frame: FrameType | None, place: tuple[str, int], number: int, found: int, rows: int = 0) -> None:
+def _record(frame: FrameType | None, place: tuple[str, int], number: int, **fields: Any) -> None:
     _recorded[place] = _recorded.get(place, 0) + 1
-    emit("noise", frame, step=sum(steps.attempts().values()), number=number, sum=found, rows=rows)
+    emit("noise", frame, step=sum(steps.attempts().values()), number=number, **fields)
 
 
-def _checksum(drawn: Any) -> int | None:
-    """That of the first numbers; None for single ones, and for so few that they may come again by chance."""
+def _checksum(drawn: Any) -> dict[str, Any] | None:
+    """That of the first numbers, and whether they are so `few` that they may come again by chance; None for objects."""
+    if isinstance(drawn, (int, float, str)):
+        return {"sum": zlib.crc32(repr(drawn).encode()), "few": True}
     with quiet(), torch.no_grad():
         try:
             tensor = host_alias(drawn) if isinstance(drawn, torch.Tensor) else torch.from_numpy(drawn)
@@ -123,7 +125,7 @@ def _checksum(drawn: Any) -> int | None:
             else:
                 shares = counts / max(flat.numel(), 1)
                 bits = -float((shares * shares.log2()).sum()) * flat.numel()
-            return zlib.crc32(memoryview(flat.view(torch.uint8).numpy())) if bits >= _BITS else None
+            return {"sum": zlib.crc32(memoryview(flat.view(torch.uint8).numpy())), "few": bits < _BITS}
         except (RuntimeError, TypeError, ValueError, AttributeError, NotImplementedError):
             return None
 
