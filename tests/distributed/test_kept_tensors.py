@@ -101,6 +101,7 @@ def test_a_table_of_one_epoch_is_kept_over_its_batches() -> None:
         "table.index_copy_(1, index, loss.detach())",
         "table.scatter_(0, index, loss.detach())",
         "table[epoch, index] = loss.detach()",
+        "table[y, loss.argmax(1)] += 1",
     ],
 )
 def test_rows_that_are_left_to_the_reader(write: str) -> None:

@@ -568,7 +568,7 @@ def test_a_program_on_no_card() -> None:
     ],
 )
 def test_steps_that_not_every_rank_makes(body: str) -> None:
-    assert "differs between ranks" in refused(script(head="import sys\nimport time", loop=loop(body)))
+    assert "differ between ranks" in refused(script(head="import sys\nimport time", loop=loop(body)))
 
 
 @pytest.mark.parametrize(
@@ -650,7 +650,7 @@ def test_a_round_that_some_ranks_leave_before_they_have_counted(behind: str) -> 
     """What a later round sees of the rest of a round: how often a rank came there."""
     body = f"model(x).backward()\noptimizer.step()\nif x.sum() > 0:\n    continue\n{behind}"
     shown = "\n    if bad > 5:\n        break"
-    assert "differs between ranks" in refused(script(head="bad, rest = 0, []", loop=loop(body) + shown))
+    assert "differ between ranks" in refused(script(head="bad, rest = 0, []", loop=loop(body) + shown))
 
 
 @pytest.mark.parametrize(
@@ -697,7 +697,7 @@ def test_the_mean_over_the_ranks_ends_a_training(figure: str, test: str, line: s
 )
 def test_what_no_mean_over_the_ranks_decides(figure: str, test: str) -> None:
     body = f"model(x).backward()\noptimizer.step()\n{figure}\nif {test}:\n    break"
-    assert "differs between ranks" in refused(script(loop=loop(body)))
+    assert "differ between ranks" in refused(script(loop=loop(body)))
 
 
 @pytest.mark.parametrize("targets", ["kept[0]", "kept[0], kept[1]", "(net.a, kept[1])"])
@@ -707,7 +707,7 @@ def test_a_parameter_that_is_drawn_where_nobody_gives_it(targets: str, given: st
     act = "def act(x, action=None):\n    if action is None:\n        action = torch.rand(2)\n    return x * action"
     body = f"{targets} = act({given})\nmodel(x).backward()\noptimizer.step()\nif kept.max() > 3:\n    break"
     source = script(head=f"kept = torch.zeros(2)\n\n\n{act}", loader="loader = net.rows()", loop=loop(body))
-    assert "differs between ranks" in refused(source)
+    assert "differ between ranks" in refused(source)
 
 
 def test_a_parameter_that_nothing_is_drawn_into() -> None:
@@ -724,7 +724,7 @@ def test_the_number_of_a_batch_is_alike_on_all_ranks(head: str) -> None:
     assert STARTED in output(script(head="from tqdm import tqdm\ndone = 3", loop=steps))
 
 
-@pytest.mark.parametrize(("made", "why"), [("net.make_env()", "differs between ranks"), ("net.made()", "")])
+@pytest.mark.parametrize(("made", "why"), [("net.make_env()", "differ between ranks"), ("net.made()", "")])
 def test_an_environment_that_the_program_calls_so(made: str, why: str) -> None:
     name = "env" if why else "stream"
     body = f"model(x).backward()\noptimizer.step()\n_, done = {name}.step(3)\nif done:\n    break"
@@ -790,7 +790,7 @@ RETRY = """
 
 @pytest.mark.parametrize("handler", ["train(model, optimizer)", "torch.cuda.empty_cache(); train(model, optimizer)"])
 def test_a_retry_behind_an_exception_of_one_rank(handler: str) -> None:
-    assert "differs between ranks" in refused(RETRY.format(handler))
+    assert "differ between ranks" in refused(RETRY.format(handler))
 
 
 @pytest.mark.parametrize("handler", ["raise", "sys.exit(1)", "print(model)"])
@@ -800,7 +800,7 @@ def test_a_handler_that_ends_the_program(handler: str) -> None:
 
 def test_a_handler_behind_which_the_caller_goes_on() -> None:
     again = RETRY.format("print(model)").replace("        main()", "        for fold in range(3):\n            main()")
-    assert "differs between ranks" in refused(again)
+    assert "differ between ranks" in refused(again)
 
 
 def test_a_validation_score_decides_alike_on_all_ranks() -> None:
@@ -1132,7 +1132,7 @@ def test_what_is_read_from_a_loader_in_a_counted_loop_differs() -> None:
                 model(x).backward()
             optimizer.step()
         """
-    assert "differs between ranks" in refused(script(loop=loop_))
+    assert "differ between ranks" in refused(script(loop=loop_))
 
 
 def test_an_object_does_not_differ_because_a_method_is_given_what_does() -> None:

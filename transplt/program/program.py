@@ -338,13 +338,15 @@ def _assigned(program: Program, file: File, slot: Variable, store: ast.AST) -> N
         case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
             if above.value is not None:
                 values.append(ProgramValue(file, above.value))
-        case ast.Tuple(elts=targets) | ast.List(elts=targets) if isinstance(holder := parent(above), ast.Assign):
+        case ast.Tuple(elts=targets) | ast.List(elts=targets) if isinstance(by := parent(above), (ast.Assign, ast.For)):
             index = next(place for place, item in enumerate(targets) if item is store)
-            match holder.value:
-                case ast.Tuple(elts=given) | ast.List(elts=given) if len(given) == len(targets):
-                    values.append(ProgramValue(file, given[index]))
-                case _:
-                    values.append(ProgramValue(file, holder.value, index))
+            # A loop goes over rows that are written out.
+            for row in [by.value] if isinstance(by, ast.Assign) else getattr(by.iter, "elts", ()):
+                match row:
+                    case ast.Tuple(elts=given) | ast.List(elts=given) if len(given) == len(targets):
+                        values.append(ProgramValue(file, given[index]))
+                    case _ if isinstance(by, ast.Assign):
+                        values.append(ProgramValue(file, row, index))
         case ast.withitem():
             values.append(ProgramValue(file, above.context_expr))
 

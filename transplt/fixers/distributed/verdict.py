@@ -179,7 +179,7 @@ def _parts(ways: Divergence) -> Iterator[Refusal]:
         yield Refusal(
             file,
             node,
-            f"this differs between ranks{why} and controls steps or backward passes: the ranks would wait forever",
+            f"this may differ between ranks{why} and controls steps or backward passes: the ranks would wait forever",
             "let all ranks decide from shared values: arguments, counters, a value reduced over the ranks",
         )
     for step in ways.chosen():

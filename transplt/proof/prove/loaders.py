@@ -76,9 +76,8 @@ def lengths(rank: Training, alone: Training) -> dict[int, list[int]]:
     made = {event.fields["loader"]: event.fields.get("nth") for event in alone.of("loader")}
     found: dict[int, list[int]] = {}
     for event in rank.of("loader"):
-        nth, length = made.get(event.fields["loader"]), event.fields.get("length")
-        if nth is not None and length is not None:
-            found.setdefault(nth, []).append(length)
+        if (nth := made.get(event.fields["loader"])) is not None and event.fields.get("length") is not None:
+            found.setdefault(nth, []).append(event.fields["length"])
     return found
 
 

@@ -155,8 +155,7 @@ class Several:
         other = self._in_order(world, several, reference, in_turn=True)
         if other.verdict.word is not Word.DIFFERS or of_the_global_batch(several.trainings):
             return other
-        first = {id(each): each.findings.differences[0] for each in (part, other)}
-        return max(part, other, key=lambda each: (first[id(each)].step or 0, bool(first[id(each)].figure)))
+        return max(part, other, key=lambda each: ((told := each.findings.differences[0]).step or 0, bool(told.figure)))
 
     def _replayed(self, several: Run, reference: Run, *, in_turn: bool) -> tuple[Runner, Replay]:
         """What starts one process, the original's but where that stops, or begins a group, or draws other numbers, and

@@ -165,10 +165,8 @@ def _in_number(one: Training, other: Training) -> Iterator[Gap]:
         what = f"optimizer {which} takes {len(right)} steps, in the original {len(left)}"
         fewer = min(len(left), len(right))
         # The first that the other does not take; the last of the other, or the line that made its optimizer.
-        here, there = (
-            own[fewer] if own[fewer:] else own[-1] if own else side.optimizers.get(which)
-            for own, side in ((right, other), (left, one))
-        )
+        here, there = ((*own[fewer:], *own[-1:], side.optimizers.get(which))[0]
+                       for own, side in ((right, other), (left, one)))  # fmt: skip
         places = here.place if here else None, there.place if there else None
         yield _exact_gap(("number", which), Difference(what, *places, fewer + 1))
 

@@ -63,10 +63,11 @@ class KeptTensors:
                     case _:
                         continue
                 axes = [_without_moves(each) for each in (index.elts if isinstance(index, ast.Tuple) else [index])]
-                numbered = [self._is_number(file, each, 4) for each in axes]
+                numbered, stmt = [self._is_number(file, each, 4) for each in axes], statement(node)
                 if any(numbered) and self._is_kept(file, table):
-                    # Behind other axes they are numbers of no rows.
-                    yield Rows(file, statement(node), table, axes[0] if numbered[0] else index)
+                    # Behind other axes they number no rows, and counts of pairs are those of a share.
+                    whole = numbered[0] and not (axes[1:] and isinstance(stmt, ast.AugAssign))
+                    yield Rows(file, stmt, table, axes[0] if whole else index)
 
     def queues(self, file: File) -> Iterator[ast.expr]:
         """Where a batch is put into a kept tensor at a running place, or behind what is left of it."""
@@ -92,8 +93,7 @@ class KeptTensors:
             return False
         if attribute_of(table) in self.buffers:
             return True
-        every = [table, *_of_a_row(table)]
-        made = [each for name in every for each in values_of(self.program, file, name) if called_name(each[1])]
+        made = [(at, value) for at, value in values_of(self.program, file, table) if called_name(value)]
         tensors = all(_makes_tensor(at, value) for at, value in made)
         return bool(made) and tensors and not any(self._runs_each_batch(at, value) for at, value in made)
 
@@ -111,8 +111,6 @@ class KeptTensors:
         slot = self.program.slot(file, index)
         if slot is None or slot in self.read or depth == 0:
             return slot in self.read
-        if any(self._is_number(file, each, depth - 1) for each in _of_a_row(index)):
-            return True
         given = self.program.values.get(slot, [])
         function = enclosing_function(index)
         if not given and function in self.each_batch:
@@ -127,17 +125,6 @@ def _read_in(varying: Varying) -> Iterator[Variable]:
             case ast.For() | ast.AsyncFor() if loaders and (batch := batch_of(file, loop)) is not None:
                 slots = (varying.program.slot(file, node) for node in inner_nodes(batch, ast.Name))
                 yield from (slot for slot in slots if slot is not None)
-
-
-def _of_a_row(name: ast.expr) -> list[ast.expr]:
-    """What a name holds in turn that a loop around it takes from rows that are written out: `a` and `b` of
-    `for name, other in ((a, x), (b, y)):`."""
-    for loop in chain(name) if isinstance(name, ast.Name) else ():
-        match loop:
-            case ast.For(target=ast.Tuple(elts=names), iter=ast.Tuple(elts=rows) | ast.List(elts=rows)):
-                places = [at for at, each in enumerate(names) if last_name(each) == last_name(name)]
-                return [row.elts[at] for row in rows for at in places if isinstance(row, ast.Tuple)]
-    return []
 
 
 def _without_moves(index: ast.expr) -> ast.expr:
