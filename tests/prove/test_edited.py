@@ -205,6 +205,12 @@ def test_the_line_that_a_place_hangs_on(texts: dict[int, str], line: int) -> Non
     assert told.place == Place("main.py", line)
 
 
+def test_the_first_line_that_computes_otherwise_than_one_process_is_told() -> None:
+    first = replace(SEEN, cause="add gives a different result than with one process")
+    own = [replace(edit(9, 9, True), code=[_Line(9, "x = x[rank::world]", 0)]), edit(3, 3, True)]
+    assert pointed(first, own, True, lambda place: [range(9, 10)]).place == SEEN.place
+
+
 @pytest.mark.parametrize("first", [FILES, WAIT, NORM], ids=["files", "stops", "norm"])
 def test_the_only_line_that_is_another_whatever_is_seen(first: Difference) -> None:
     told = pointed(first, [edit(9, 9)], None)

@@ -289,7 +289,7 @@ class Effects:
                 if given is None and len(call.args) < (3 if name else 1):
                     new = with_keyword("exist_ok", "True")
                     bench.change(call, _CODE, "all ranks create this folder", new, beside=True)
-                elif isinstance(given, ast.Constant) and given.value is False:
+                elif given is not None and getattr(given, "value", None) is False:
                     bench.rewrite(given, _CODE, "all ranks create this folder", "True")
             elif name == "os.mkdir" and isinstance(call.func, ast.Attribute) and len(call.args) == 1:
                 new = one_after_the_other(with_last_name("makedirs"), with_keyword("exist_ok", "True"))

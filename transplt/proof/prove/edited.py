@@ -174,7 +174,8 @@ def pointed(
     sure = _surely(first, found)
     if sure is not None:
         return sure
-    hung = _hung_on(first.place, found, hangs_on) if not first.event else None
+    computed = bool(of_ranks) and first.cause.endswith("than with one process")  # the first line that does
+    hung = _hung_on(first.place, found, hangs_on) if not (first.event or computed) else None
     beside = not (of_ranks and hung is not None)
     near = next((edit for edit in found if edit.is_near(first.place, beside=beside)), None)
     if near is not None and first.place is not None:

@@ -62,7 +62,7 @@ class KeptTensors:
                         pass
                     case _:
                         continue
-                axes = [_without_moves(each) for each in (index.elts if isinstance(index, ast.Tuple) else [index])]
+                axes = [_without_moves(each) for each in getattr(index, "elts", [index])]
                 numbered, stmt = [self._is_number(file, each, 4) for each in axes], statement(node)
                 if any(numbered) and self._is_kept(file, table):
                     # Behind other axes they number no rows, and counts of pairs are those of a share.
