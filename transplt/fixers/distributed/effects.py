@@ -285,8 +285,7 @@ class Effects:
                 continue
             method = attribute_of(call.func) == "mkdir" and not name
             if name == "os.makedirs" or method:
-                given = keyword_of(call, "exist_ok")
-                if given is None and len(call.args) < (3 if name else 1):
+                if (given := keyword_of(call, "exist_ok")) is None and len(call.args) < (3 if name else 1):
                     new = with_keyword("exist_ok", "True")
                     bench.change(call, _CODE, "all ranks create this folder", new, beside=True)
                 elif given is not None and getattr(given, "value", None) is False:

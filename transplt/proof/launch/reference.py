@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w
 #: Words of lines whose numbers are results rather than times.
 MEASURE = re.compile(
     r"loss|acc|error|ppl|perplexity|score|reward|psnr|ssim|bleu|iou|recall|precision|nll|\bm[as]e\b|\bval(?:id)?\b|"
-    r"\bf1\b|\bauc\b|\bdice\b",
+    r"\bf1\b|\bauc\b|\bdice\b|\bmrr\b|\bhits\b|\bworst\b|\belbo\b|\bfid\b|\bkl\b",
     re.IGNORECASE,
 )
 #: A time: "7s174ms"; and what moves the cursor of a progress bar.

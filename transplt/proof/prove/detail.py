@@ -68,8 +68,7 @@ def _numbered(training: Training) -> Iterator[tuple[Hashable, Event]]:
     counts: Counter[Hashable] = Counter()
     loaded = {event.place for event in training.of("loader")}
     turns = pairwise(training.of("mode", "backward"))
-    apart = [range(one.index, other.index) for one, other in turns
-             if (one.fields.get("train"), other.fields.get("train")) == (False, True)]  # fmt: skip
+    apart = [range(a.index, b.index) for a, b in turns if a.fields.get("train") is False and b.fields.get("train")]
     for event in _calls(training, _MOVES):
         if not loaded.isdisjoint((event.place, *event.fields["by"])) or any(event.index in each for each in apart):
             continue

@@ -74,11 +74,9 @@ def lengths(rank: Training, alone: Training) -> dict[int, list[int]]:
     """The number of a loader of the program of `alone`, in the order of their making -> how many batches each pass of
     it gives to a rank. Both begin to go through their loaders in one order; a library may make some of them twice."""
     made = {event.fields["loader"]: event.fields.get("nth") for event in alone.of("loader")}
-    found: dict[int, list[int]] = {}
-    for event in rank.of("loader"):
-        if (nth := made.get(event.fields["loader"])) is not None and event.fields.get("length") is not None:
-            found.setdefault(nth, []).append(event.fields["length"])
-    return found
+    told = ((made.get(event.fields["loader"]), event.fields.get("length")) for event in rank.of("loader"))
+    known = [(nth, length) for nth, length in told if nth is not None and length is not None]
+    return {nth: [length for other, length in known if other == nth] for nth in {nth for nth, _ in known}}
 
 
 def width(ranks: Sequence[Training]) -> int:
@@ -346,14 +344,13 @@ def counted_epochs(training: Training) -> int:
 def in_step(training: Training, one: Training) -> Difference | None:
     """Two loaders that go side by side and give the same indices, which those of the original do not: sample i of the
     one is always met by sample i of the other. Where several optimizers step each may have a loader of its own."""
-    if len({step.optimizer for step in training.steps}) > 1:
-        return None
     mine, theirs = batches(training), batches(one)
     for first, second in itertools.combinations(sorted({which for which, _ in mine}), 2):
         epochs = [epoch for which, epoch in mine if which == first and (second, epoch) in mine]
         pairs = [((first, epoch), (second, epoch)) for epoch in epochs]
         if (
             pairs
+            and len({step.optimizer for step in training.steps}) < 2
             and all(mine[left] == mine[right] and _tells(mine[left]) for left, right in pairs)
             and all(left in theirs and right in theirs and theirs[left] != theirs[right] for left, right in pairs[:1])
             and _side_by_side(training, *pairs[0])

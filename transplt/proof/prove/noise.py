@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from transplt.base.render.cell import many
 from transplt.proof.prove.found import Difference
-from transplt.proof.prove.training import Event, Place, Training
+from transplt.proof.prove.training import Place, Training
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,8 @@ def draws(training: Training) -> Iterator[Draw]:
         if event.kind == "batch":
             samples, found = tuple(event.fields["indices"]), []
         elif event.kind == "noise" and samples is not None and not event.fields.get("few"):
-            fields = event.fields
-            rows = fields.get("rows", 0)
-            found.append(Draw(event.place, fields["step"], fields["number"], fields["sum"], samples, rows))
+            step, number, drawn = (event.fields[name] for name in ("step", "number", "sum"))
+            found.append(Draw(event.place, step, number, drawn, samples, event.fields.get("rows", 0)))
         elif event.kind == "backward":
             yield from found
             found = []
@@ -78,20 +78,15 @@ def of_its_own(ranks: Sequence[Training], one: Training | None = None) -> Differ
 
 def _of_all_once_more(ranks: Sequence[Training], one: Training) -> Difference | None:
     """Numbers behind the training that all ranks draw alike, each a share of how many one process draws there."""
-    first, *others, alone = ([*_behind(training)] for training in (*ranks, one))
+    every = (each.of("backward", "noise") for each in (*ranks, one))
+    first, *others, alone = ([*takewhile(lambda each: each.kind == "noise", events[::-1])][::-1] for events in every)
     for mine, whole in zip(first, alone, strict=False):
         drawn, rows = (mine.place, mine.fields["sum"]), mine.fields.get("rows", 0)
         alike = all(drawn in ((each.place, each.fields["sum"]) for each in other) for other in others)
-        if alike and 0 < rows * len(ranks) == whole.fields.get("rows"):
+        if alike and not mine.fields.get("few") and 0 < rows * len(ranks) == whole.fields.get("rows"):
             what = f"all ranks draw the same {many(rows, 'row')} of random numbers"
             return Difference(f"{what}, where one process draws {whole.fields['rows']}", mine.place, whole.place)
     return None
-
-
-def _behind(training: Training) -> Iterator[Event]:
-    """What is drawn behind the last backward pass of a training that ends."""
-    last = max((event.index for event in training.of("backward") if not training.cut), default=len(training.events))
-    return (event for event in training.of("noise") if event.index > last and not event.fields.get("few"))
 
 
 def of_the_global_batch(ranks: Sequence[Training]) -> bool:

@@ -39,8 +39,7 @@ def other_sizes(
 
 
 def _other_passes(one: Training, rank: Training, world: int) -> Difference | None:
-    """One of the first steps that is taken behind more backward passes, or fewer, than in one process; not where that
-    cuts a batch that is `world` times as large into as many times more parts."""
+    """One of the first steps behind more backward passes than in one process, or fewer, but for parts of one batch."""
     for left, right in islice(pairs(one, rank), len(_NEAR)):
         given, before = (
             [sum(each.index < step.index for each in side.of(kind)) for side, step in ((one, left), (rank, right))]

@@ -96,8 +96,7 @@ def comes_again(program: Program, loop: Loop) -> bool:
         seen.add(function)
         sites = program.call_sites.get(function, [])
         in_one = any(isinstance(above, _COMPREHENSIONS) for _, call in sites for above in chain(call))
-        # `workers[i].run()`, of which nobody knows what it calls
-        unseen = not sites and any(function.name in file.scan.attributes for file in program.files)
+        unseen = not sites and any(function.name in at.scan.attributes for at in program.files)  # `workers[i].run()`
         if len(sites) > 1 or in_one or unseen:
             return True
         function = enclosing_function(sites[0][1]) if sites else None
