@@ -202,9 +202,9 @@ class Several:
         # Behind steps that agree the same losses are those of the same samples; a loss has no figure.
         lacks = lacks if first is None or (first.step or 0) < 2 or first.figure[:1] in ((), ("number",)) else ""
         told = partial(averages.other_average, single.outcome, several.outcome, rank, world, self.migrated.project.root)
-        if first is None:
-            comparable = not (mixed or why or lacks)
-            first = told() or other_saved(single.outcome, several.outcome, rank) if comparable else None
+        if first is None and not mixed:  # steps that agree are those of the same draws, whatever is known of these
+            first = told() or (None if why or lacks else other_saved(single.outcome, several.outcome, rank))
+            why = lacks = ""
         if first is None:
             return _agreeing(title, found, held)
         if why or lacks:
