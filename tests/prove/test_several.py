@@ -155,6 +155,24 @@ def test_draws_that_are_those_of_one_process(sums: list[tuple[int, ...]], alike:
     assert drawn_by_all([told([{}])] * 2)  # nothing is drawn
 
 
+@pytest.mark.parametrize(("times", "found"), [(1, False), (2, True)])
+def test_what_is_printed_of_steps_that_agree_with_draws_that_nobody_knows(times: int, found: bool) -> None:
+    def drawn(rank: int | None) -> Training:
+        side = Told() if rank is None else Told().tell("group", rank=rank, world=2)
+        return side.made().tell("draw", 20).step().step().training()
+
+    def told_of(*trainings: Training, factor: int = 1) -> Run:
+        output = "".join(f"loss {factor * value}\n" for value in (0.4713, 0.3379))
+        return replace(run(*trainings), outcome=ScriptRun(0, (), 0.0, output))
+
+    one = told_of(drawn(None))
+    ranks = told_of(drawn(0), drawn(1), factor=times)
+    original = SimpleNamespace(inserted={}, project=ALONE, run=lambda world=1, **how: one)
+    migrated = SimpleNamespace(inserted={}, project=BY_ITSELF, run=lambda world=1, **how: ranks)
+    parts = Several(original, migrated, lambda text: None).parts(2, one)  # type: ignore[arg-type]
+    assert ("summed over the ranks and not divided" in parts[-1].verdict.sentence) is found
+
+
 def test_of_two_orders_of_a_batch_the_one_that_agrees_longer_is_told() -> None:
     ranks = [told([{}, {}, {}], rank=rank, width=2) for rank in range(2)]
     first, third = [{"grad": 0.6}, {}, {}], [{}, {}, {"grad": 0.6}]
