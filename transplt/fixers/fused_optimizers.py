@@ -159,8 +159,6 @@ def _switched_off(made: Made, settings: Settings) -> bool:
     return "NPU750".startswith(off or ("-",)) or any("transplt:" in file.source.line_text(at) for at in lines)
 
 
-
-
 def _twice(found: Optimizers) -> None:
     """Two that hold the same parameters at the same time would pack them in turn."""
     for made in found.made:

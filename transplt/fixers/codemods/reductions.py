@@ -22,15 +22,7 @@ from transplt.program.program import ProgramValue, program_of
 from transplt.rules.card_limits import collectives_under, limit_text
 from transplt.rules.torch_callables import TENSOR, full_names, names_of
 from transplt.syntax.names import assigned_value
-from transplt.syntax.nodes import (
-    argument_at,
-    defaults_of,
-    inner_nodes,
-    keyword_of,
-    last_name,
-    plain_name,
-    string_of,
-)  # fmt: skip
+from transplt.syntax.nodes import argument_at, defaults_of, inner_nodes, keyword_of, last_name, plain_name, string_of
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU314", rank=260)

@@ -17,13 +17,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
 from transplt.fixers.triton.reader.elements import launches_of, tensor_given
 from transplt.fixers.triton.reader.kernels import Kernel, kernels_in
-from transplt.fixers.triton.reader.refused import (
-    Refused,
-    condition_of,
-    lines,
-    refused_accesses,
-    refused_operations,
-)
+from transplt.fixers.triton.reader.refused import Refused, condition_of, lines, refused_accesses, refused_operations
 from transplt.fixers.triton.reader.tiles import Model, model_of
 from transplt.fixers.triton.reader.values import UNKNOWN
 from transplt.program.programs import programs_of
