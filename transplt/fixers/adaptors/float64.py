@@ -20,7 +20,7 @@ fixer = Fixer(__name__, code="NPU875", rank=-80, theme="adapt:float64", needs=NE
 @on_file(fixer, writer_for)
 def float64_on_the_cpu(work: Work, writer: AdaptorWriter) -> None:
     """Let operators that refuse float64 run on the CPU."""
-    for each in refused_places(work):
+    for each in work.once(refused_places):
         node, function = each.node, function_of(work, each.node)
         if function and each.dtypes == {"float64"} and each.operator.partition(".")[0] != "polar":
             message = f"{function} of float64: npu_port.on_cpu"

@@ -18,10 +18,6 @@ ANSWERED = ("NPU137",)
 
 def refused_places(work: Work) -> list[Refused]:
     """The places in a file, with what the user's own card has run left out."""
-    return work.once(_places)
-
-
-def _places(work: Work) -> list[Refused]:
     card = card_named(work.settings.hardware)
     ran = frozenset(work.settings.own_card)
     every = refused_in(work.file, work.project, card) if card else ()

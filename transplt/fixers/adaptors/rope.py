@@ -30,7 +30,7 @@ _PRODUCTS = frozenset("bmm dot mm mv".split())
 @on_file(fixer, writer_for)
 def complex_numbers(work: Work, writer: AdaptorWriter) -> None:
     """Let operators that refuse complex numbers run on their parts."""
-    places = refused_places(work)
+    places = work.once(refused_places)
     for node in complex_indices(work.file, work.project) if b"complex" in work.source.utf8 else ():
         _index(writer, node)
     for each in places:

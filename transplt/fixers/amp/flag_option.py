@@ -25,7 +25,7 @@ fixer = Fixer(__name__, code="NPU748", rank=30, needs=(b"ArgumentParser",), them
 @fixer.on(ast.Module)
 def script_gets_an_option(work: Work, tree: ast.Module) -> Finds:
     """Put the option into the parser of this file, when a program that it is the parser of gets mixed precision."""
-    if not work.settings.amp_flag or not wanted(work) or already(work) is not None:
+    if not work.settings.amp_flag or not wanted(work) or work.once(already) is not None:
         return
     programs = programs_of(work.project)
     own = programs.own(work.file)

@@ -38,7 +38,7 @@ def constants_of_a_network(work: Work, tree: ast.Module) -> Finds:
     if work.settings.amp_dtype != "float16" or not wanted(work):
         return
     texts = work.project.sources.values() or [work.source.utf8]
-    if any(b".backward(" in text for text in texts) and already(work) is None:
+    if any(b".backward(" in text for text in texts) and work.once(already) is None:
         writer = writer_for(work)
         _fit(writer)
         if writer.found and _all_refused(work):

@@ -26,7 +26,7 @@ def has_mixed_precision(work: Work, tree: ast.Module) -> Finds:
         if note.code == "NPU511" and _OF_ASCEND.fullmatch(note.api):
             work.notes[at] = replace(note, level=Level.INFO, effort=None)
     trains = b".backward(" in work.source.utf8
-    found = (already(work) if trains else found_in(work.scan, work.names)) if wanted(work) else None
+    found = (work.once(already) if trains else found_in(work.scan, work.names)) if wanted(work) else None
     if found is None:
         return
     node, there = found.node, ""

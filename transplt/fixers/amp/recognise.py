@@ -43,10 +43,6 @@ _LOW = frozenset({"torch.float16", "torch.half", "torch.bfloat16"})
 
 def already(work: Work) -> Precision | None:
     """What gives the program of this file mixed precision: in the file itself, else in a file next to it."""
-    return work.once(_already)
-
-
-def _already(work: Work) -> Precision | None:
     own = found_in(work.scan, work.names)
     if own is not None:
         return own

@@ -56,7 +56,7 @@ def trains_with_apex(work: Work, tree: ast.Module) -> Finds:
     if not wanted(work):
         return
     writer = writer_for(work, INITIALIZE, "an import for mixed precision by apex")
-    found = already(work)
+    found = work.once(already)
     if found is None:
         _plan(writer)
     elif found.what == "apex.amp" and b"apex" in work.source.utf8 and work.settings.style == "npu":
