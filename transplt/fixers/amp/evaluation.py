@@ -51,17 +51,14 @@ def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> l
         taken |= {id(at) for item in region for at in ast.walk(item)}
         if not all(writer.fits(item) for item in (region[0], region[-1])):
             continue
-        if spelling.enabled(stmt) is None or _is_unsafe(unit, region) or not _harmless(unit, call, region):
+        run = (each for item in region for each in in_functions(program, file, item))
+        unsafe = spelling.enabled(stmt) is None or any(is_float_only(program, *each) for each in run)
+        if unsafe or not _harmless(unit, call, region):
             continue
         message = "evaluation under autocast, as in training"
         writer.wrap(region, spelling.autocast(stmt), "NPU740", message)
         written.append(region)
     return written
-
-
-def _is_unsafe(unit: Unit, region: list[ast.stmt]) -> bool:
-    run = (each for item in region for each in in_functions(unit.program, unit.file, item))
-    return any(is_float_only(unit.program, *each) for each in run)
 
 
 def _region(stmt: ast.stmt) -> list[ast.stmt]:

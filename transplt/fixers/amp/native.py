@@ -69,7 +69,7 @@ class Names:
 @fixer.on(ast.Module)
 def trains_under_autocast(work: Work, tree: ast.Module) -> Finds:
     """The training code of a program that has no mixed precision yet."""
-    if wanted(work) and already(work) is None and (units := find_units(work)):
+    if wanted(work) and work.once(already) is None and (units := find_units(work)):
         writer = writer_for(work)
         _write(writer, units)
         yield from writer.found
@@ -91,6 +91,7 @@ def _write(writer: Writer, units: list[Unit]) -> None:
         return
     # Asking the writer for the name of torch imports it: nothing is to change where nothing is written.
     spelling = spelling_of("torch", writer.work.settings, units[0].program, units[0].file)
+    older = writer.portable and version_key(oldest_held(writer.work.settings)) < (2, 3)
     names = Names()
     done: list[tuple[Part, str]] = []
     written: list[Unit] = []
@@ -99,7 +100,9 @@ def _write(writer: Writer, units: list[Unit]) -> None:
         if problem is not None:
             writer.left(problem.node, f"no mixed precision here: {problem.why}", problem.do, "NPU743")
             continue
-        spelling = replace(spelling, torch=writer.torch, card=writer.card, of_module=_scaler_of_module(writer))
+        # The function of the portable style's module makes the scaler where the project admits a torch without.
+        of_module = writer.helper("grad_scaler", "NPU741", _SCALER) if older else ""
+        spelling = replace(spelling, torch=writer.torch, card=writer.card, of_module=of_module)
         made = [(part, _make(writer, spelling, part, names) if spelling.scales else "") for part in unit.parts]
         _unit(writer, spelling, unit, made, names)
         done += made
@@ -129,17 +132,11 @@ def _keep_states(writer: Writer, unit: Unit, done: list[tuple[Part, str]]) -> No
         writer.remark(unit.first, "NPU744", message, "on CUDA they would hold one key more; the scaler starts again")
 
 
-def _scaler_of_module(writer: Writer) -> str:
-    """The function of the portable style's module that makes a scaler, where the project admits a torch without."""
-    settings = writer.work.settings
-    older = version_key(oldest_held(settings)) < (2, 3)
-    return writer.helper("grad_scaler", "NPU741", _SCALER) if writer.portable and older else ""
-
-
 def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
     """Why a unit gets nothing."""
     found = [problem for problem in unit.problems if spelling.scales or not problem.scaling]
-    found += _static_scales(writer, spelling, unit)
+    if writer.portable and spelling.scales and writer.work.settings.loss_scale != "dynamic":
+        found.append(Problem(unit.first, "only torch_npu has a scale that never changes", _DYNAMIC))
     if found:
         return found
     if (read := unbound_for(unit.file, unit.scopes)) is not None:
@@ -169,11 +166,6 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
         do = "pass the options to this code, or do not use --amp-flag"
         found.append(Problem(blind, "the command line flag is not available here", do))
     return found
-
-
-def _static_scales(writer: Writer, spelling: Spelling, unit: Unit) -> Iterator[Problem]:
-    if writer.portable and spelling.scales and writer.work.settings.loss_scale != "dynamic":
-        yield Problem(unit.first, "only torch_npu has a scale that never changes", _DYNAMIC)
 
 
 def _statements_touched(spelling: Spelling, unit: Unit) -> Iterator[ast.stmt]:

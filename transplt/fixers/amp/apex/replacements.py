@@ -7,7 +7,6 @@ apex.normalization.FusedLayerNorm by torch.nn.LayerNorm. NpuFused optimizers ste
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 
 from transplt.edits.trees.calls import calling, one_after_the_other, with_keyword
 from transplt.edits.trees.removals import without_arguments
@@ -64,11 +63,6 @@ def _withdraw_replaced(writer: Writer, done: list[ast.expr]) -> None:
     work.withdraw_notes(lambda note: note.code == "NPU510" and note.api in names - kept)
 
 
-def _is_neutral(keyword: str | None, constants: Mapping[str | None, object]) -> bool:
-    """True for an option that changes nothing with the value that it is given."""
-    return keyword in _NEUTRAL and keyword in constants and constants[keyword] is _NEUTRAL[keyword]
-
-
 def _optimizer(writer: Writer, call: ast.Call, name: str, done: list[ast.expr]) -> None:
     if name in _DIFFERENT:
         do = "use NpuFusedAdamW or NpuFusedLamb of apex.optimizers, and compare the learning curve"
@@ -80,7 +74,9 @@ def _optimizer(writer: Writer, call: ast.Call, name: str, done: list[ast.expr]) 
     starred = None in given or any(isinstance(item, ast.Starred) for item in call.args)
     constants = {keyword: value.value for keyword, value in given.items() if isinstance(value, ast.Constant)}
     plain = constants.get("adam_w_mode") is False
-    dropped = [keyword for keyword in given if keyword == "set_grad_none" or _is_neutral(keyword, constants)]
+    # options that change nothing, with the value that they are given
+    idle = [keyword for keyword, value in _NEUTRAL.items() if constants.get(keyword) is value]
+    dropped = [keyword for keyword in given if keyword == "set_grad_none" or keyword in idle]
     dropped += ["adam_w_mode"] if "adam_w_mode" in constants else []
     others = sorted(str(keyword) for keyword in set(given) - _SHARED[name] - set(dropped))
     if starred or others or len(call.args) > (2 if name == "FusedAdam" else 6):
