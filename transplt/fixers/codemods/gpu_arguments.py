@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from transplt.base.finding import Level
 from transplt.edits.edit import Finds
 from transplt.edits.work import Work
+from transplt.fixers.codemods.nvidia_tools import tries_around
 from transplt.flow.gates.conditions import goes_on_without
 from transplt.flow.gates.npu_choices import NPU, mentions_npu
 from transplt.rules.gpu_words import CallPlace, GpuWord, Value, level_and_help, places_of
@@ -56,12 +57,7 @@ def note_of(
 
 def _is_caught(node: ast.AST) -> bool:
     """True for what a `try` holds alone that goes on whatever is raised."""
-    while not isinstance(node, (ast.Module, *FUNCTIONS)):
-        above = parent(node)
-        if isinstance(above, ast.Try) and above.body == [node] and goes_on_without(above, _WHATEVER):
-            return True
-        node = above
-    return False
+    return any(len(above.body) == 1 and goes_on_without(above, _WHATEVER) for above in tries_around(node))
 
 
 def _beside_the_npu(work: Work, node: ast.AST) -> bool:

@@ -73,12 +73,12 @@ def _command(work: Work, node: ast.Constant) -> Finds:
     call = parent(outer)  # of an os.system that nobody asks how it ended: the shell says that there is no such program
     of_a_shell = isinstance(call, ast.Call) and work.names.qualified(call.func) == "os.system"
     unread = of_a_shell and isinstance(parent(call), ast.Expr)
-    if unread or any(goes_on_without(above, _MISSING) for above in _tries(outer)):
+    if unread or any(goes_on_without(above, _MISSING) for above in tries_around(outer)):
         message, blocks = f"{message}; the program also runs without it", "tidy"
     yield work.note(outer, "NPU245", message, api="nvidia-smi", help=_HELP, effort=Effort.MEDIUM, blocks=blocks)
 
 
-def _tries(node: ast.AST) -> Iterator[ast.Try]:
+def tries_around(node: ast.AST) -> Iterator[ast.Try]:
     """Each `try` in whose body a node stands, up to its function."""
     inside = takewhile(lambda each: not isinstance(each, FUNCTIONS), chain(node))
     for below, above in pairwise([node, *inside]):
