@@ -18,7 +18,7 @@ from transplt.edits.trees.displays import with_twin
 from transplt.edits.trees.expressions import compared_with
 from transplt.edits.trees.transform import New
 from transplt.edits.work import Work
-from transplt.syntax.nodes import last_name, of_kind, plain_name, string_of
+from transplt.syntax.nodes import attribute_of, last_name, of_kind, plain_name, string_of
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU230", rank=530)
@@ -229,6 +229,4 @@ def _target_is_needle(work: Work, loop: ast.For | ast.comprehension) -> bool:
 
 def _is_prefix(node: ast.expr) -> bool:
     above = parent(node)
-    if not (isinstance(above, ast.Call) and above.args == [node] and isinstance(above.func, ast.Attribute)):
-        return False
-    return above.func.attr == "startswith"
+    return isinstance(above, ast.Call) and above.args == [node] and attribute_of(above.func) == "startswith"

@@ -15,7 +15,7 @@ from transplt.flow.callees import FOREIGN, FRAMEWORKS
 from transplt.flow.own_cuda import own_cuda
 from transplt.rules.packages import bound_classes
 from transplt.syntax.names import SELF, assigned_value
-from transplt.syntax.nodes import call_of, called_name, inner_nodes, last_name, plain_name
+from transplt.syntax.nodes import call_of, called_name, inner_nodes, last_name, of_kind, plain_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU210", rank=420)
@@ -192,12 +192,8 @@ def _foreign_base(work: Work, node: ast.Attribute) -> str:
     call = node.value
     if not (isinstance(call, ast.Call) and plain_name(call.func) == "super"):
         return ""
-    above: ast.AST = node
-    while not isinstance(above, (ast.ClassDef, ast.Module)):
-        above = parent(above)
-    if not isinstance(above, ast.ClassDef):
-        return ""
-    for base in above.bases:
+    owner = next(of_kind(ast.ClassDef, chain(node)), None)
+    for base in owner.bases if owner is not None else ():
         full = work.names.qualified(base)
         if full is None or full.split(".")[0] == "torch" or work.slots.own.project_name(full) is not None:
             continue

@@ -112,12 +112,12 @@ def _left_operand_used_again(work: Work, call: ast.Call) -> bool:
 def _load_after_store(work: Work, call: ast.Call) -> bool:
     """`tl.load` of an address that `tl.store` wrote before it in the kernel, with nothing of it set between them."""
     function = _kernel(call)
-    address = _address(call)
+    address = argument_at(call, 0, "pointer")
     if function is None or address is None:
         return False
     names = {node.id for node in inner_nodes(address, ast.Name)}
     for store in _calls(work, function, f"{_TRITON}store"):
-        written = _address(store)
+        written = argument_at(store, 0, "pointer")
         if written is None or ends(store) > (call.lineno, call.col_offset):
             continue
         if work.once(_text, written) != work.once(_text, address):
@@ -170,11 +170,7 @@ _PATTERNS: dict[str, Callable[[Work, ast.Call], bool]] = {
 
 def _kernel(node: ast.AST) -> ast.FunctionDef | None:
     """The function that a call stands in."""
-    while not isinstance(node, ast.Module):
-        node = parent(node)
-        if isinstance(node, ast.FunctionDef):
-            return node
-    return None
+    return next(of_kind(ast.FunctionDef, chain(node)), None)
 
 
 def _names_in(_work: Work, function: ast.FunctionDef) -> dict[str, list[ast.Name]]:
@@ -199,10 +195,6 @@ def _by_kernel(work: Work, names: frozenset[str]) -> dict[ast.FunctionDef | None
     for call in work.calls_by_name(names):
         found.setdefault(_kernel(call), []).append(call)
     return found
-
-
-def _address(call: ast.Call) -> ast.expr | None:
-    return argument_at(call, 0, "pointer")
 
 
 def _target(call: ast.Call) -> str:
