@@ -106,15 +106,11 @@ def _decide(work: Work, slots: Slots, node: ast.expr, value: str, wanted: str) -
 
 
 def _is_no_device(work: Work, node: ast.expr) -> bool:
-    """True for the name of a compiler's counterpart, and for what a file without torch only shows."""
-    shown = b"torch" not in work.source.utf8 and _is_never_read(work, node)
-    return shown or _beside_a_compiler(work, node)
-
-
-def _beside_a_compiler(work: Work, node: ast.expr) -> bool:
-    """True for one of the implementations that a variable chooses, of which the file names a compiler as another:
-    `if backend == "cuda": ... elif backend == "triton":`.
+    """True for what a file without torch only shows, and for one of the implementations that a variable chooses, of
+    which the file names a compiler as another: `if backend == "cuda": ... elif backend == "triton":`.
     """
+    if b"torch" not in work.source.utf8 and _is_never_read(work, node):
+        return True
     chosen = _variable_of(node)
     return bool(chosen) and chosen in work.once(_chosen_compilers)
 
