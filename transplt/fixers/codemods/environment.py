@@ -130,24 +130,16 @@ def _rename(work: Work, node: ast.Constant, variable: Variable) -> Finds:
     if reason and _is_removed(node):
         message = f"{variable.name} is removed from the environment: it has no effect on NPU"
         yield work.note(node, "NPU222", message, level=Level.INFO)
-        return
-    if reason:
+    elif reason:
         yield from _other_value(work, node, variable, reason)
-        return
-    text = work.source.slice(*work.source.extent(node))
-    if not one_plain_literal(text, [variable.name]):
+    elif not one_plain_literal(work.text(node), [variable.name]):
         yield work.note(
             node, "NPU202", f"{variable.name} is not a single plain literal", help=f"write {variable.npu}"
         )
-        return
-    yield Edit(
-        node,
-        "NPU220",
-        f"environment variable {variable.name} -> {variable.npu}",
-        words_in_literal({variable.name: variable.npu}),
-        api=variable.name,
-        help=variable.note,
-    )
+    else:
+        message = f"environment variable {variable.name} -> {variable.npu}"
+        new = words_in_literal({variable.name: variable.npu})
+        yield Edit(node, "NPU220", message, new, api=variable.name, help=variable.note)
 
 
 def _other_value(work: Work, node: ast.expr | ast.keyword, variable: Variable, reason: str) -> Finds:
