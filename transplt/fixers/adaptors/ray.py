@@ -21,11 +21,13 @@ from transplt.syntax.modules import modules_of
 from transplt.syntax.names import assigned_value
 from transplt.syntax.nodes import (
     argument_at,
+    attribute_of,
     has_effects,
     hides_arguments,
     inner_nodes,
     keyword_of,
     last_name,
+    place_in_block,
     string_of,
 )
 from transplt.syntax.scan import parent, statement
@@ -91,10 +93,10 @@ def _task(writer: AdaptorWriter, call: ast.Call) -> None:
     number, resources = keyword_of(call, "num_gpus"), keyword_of(call, "resources")
     if number is None or hides_arguments(call):
         return
-    text = work.text(number)
+    text, options = work.text(number), attribute_of(call.func) == "options"
     # 0 takes a card from an actor whose class asks for one: it is asked for as a resource then.
     none = isinstance(number, ast.Constant) and number.value == 0 and not isinstance(number.value, bool)
-    if resources is None and (_is_a_number(number) or (none and _options(call))):
+    if resources is None and (_is_a_number(number) or (none and options)):
         new = f'{{"NPU": {text}}}'
         message = f"num_gpus={text} -> resources={new}"
     else:
@@ -103,7 +105,7 @@ def _task(writer: AdaptorWriter, call: ast.Call) -> None:
         full = work.names.qualified(call.func) or ""
         # What `ray.init` and `map_batches` make of None is a matter of their own.
         computed = has_effects(number) or (resources is not None and has_effects(resources))
-        may = (_options(call) or full == "ray.remote") and not computed and "\n" not in text + given
+        may = (options or full == "ray.remote") and not computed and "\n" not in text + given
         helper = writer.helper("npus_of_ray", fixer.code, message, call) if may else ""
         if not helper:
             return
@@ -113,10 +115,6 @@ def _task(writer: AdaptorWriter, call: ast.Call) -> None:
         written = one_after_the_other(without_keyword("resources"), written)
     writer.change(call, fixer.code, message, written, api="ray.num_gpus", beside=True)
     _answered(writer, call)
-
-
-def _options(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr == "options"
 
 
 def _is_a_number(node: ast.expr) -> bool:
@@ -208,9 +206,7 @@ def _backend(writer: AdaptorWriter, call: ast.Call, value: ast.expr | None) -> N
 
 def _registers(work: Work, node: ast.stmt) -> bool:
     """Whether the statement above one calls the helper."""
-    blocks = (getattr(parent(node), name, []) for name in ("body", "orelse", "finalbody"))
-    block = next((each for each in blocks if node in each), [node])
-    at = block.index(node)
+    block, at = place_in_block(node)
     match block[at - 1] if at else None:
         case ast.Expr(value=ast.Call() as call):
             return last_name(call.func) == "ray_backend"
