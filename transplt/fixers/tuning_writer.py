@@ -31,12 +31,11 @@ def writer_for(work: Work, fixer: Fixer) -> Writer | None:
 
 
 def _for_a_card(work: Work) -> bool:
-    """True for a file of a program that an NPU is to run faster."""
-    return not serves_another(work.scan) and _runs_on_one(work)
-
-
-def _runs_on_one(work: Work) -> bool:
-    """False for a script no file of which puts anything on a card, and for one of a project that tries torch_npu."""
+    """True for a file of a program that an NPU is to run faster: not for a script no file of which puts anything on a
+    card, nor for one of a project that tries torch_npu.
+    """
+    if serves_another(work.scan):
+        return False
     if any(b"torch_npu" in text for text in work.project.sources.values()):
         texts = ((path, text) for path, text in work.project.sources.items() if b"torch_npu" in text)
         files = (work.project.files.read(path, text) for path, text in texts)
