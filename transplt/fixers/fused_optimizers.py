@@ -247,9 +247,7 @@ def _method(made: Made, file: File, node: ast.Attribute) -> None:
     elif node.attr in ("step", "zero_grad") and not called:
         made.refuse(f"its {node.attr} is handed on")
     elif node.attr == "step" and isinstance(call, ast.Call) and (call.args or call.keywords):
-        made.refuse(
-            "its step gets a closure", "the fused optimizers call it under torch.no_grad(), without gradients"
-        )
+        made.refuse("its step gets a closure", "the fused optimizers call it under torch.no_grad(), without gradients")
     elif node.attr == "zero_grad" and isinstance(call, ast.Call) and (call.args or call.keywords):
         value = call.args[0] if call.args else call.keywords[0].value
         if not isinstance(value, ast.Constant):

@@ -87,9 +87,7 @@ def keys_of(program: Program, file: File, state: State, at: Spelling) -> dict[st
     return found
 
 
-def _save(
-    writer: Writer, file: File, state: State, holder: Holder, value: ast.Call, texts: Mapping[str, str]
-) -> None:
+def _save(writer: Writer, file: File, state: State, holder: Holder, value: ast.Call, texts: Mapping[str, str]) -> None:
     """Put `texts`, by their keys, beside the state of an optimizer, which is `value` in its holder."""
     if isinstance(holder, ast.Dict):
         beside = holder.keys[holder.values.index(value)]

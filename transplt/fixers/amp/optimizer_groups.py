@@ -151,9 +151,7 @@ def _groups_met(program: Program, file: File, groups: list[list[_Run]], index: i
             ]
             for at, every in enumerate(groups):
                 foreign = [call for run, _ in every for call in run if enclosing_function(call) is function]
-                if at != index and (
-                    not clean or any(max(clean) < begins(call) < begins(first) for call in foreign)
-                ):
+                if at != index and (not clean or any(max(clean) < begins(call) < begins(first) for call in foreign)):
                     found.add(at)
     return found
 

@@ -93,11 +93,7 @@ def _reached_before(file: File, made: ast.stmt, function: ast.AST | None) -> boo
                 grown = True
     scope = enclosing_function(made)
     body = file.scan.tree.body if scope is None else scope.body
-    return any(
-        _name(at) in names and begins(at) < begins(made)
-        for item in body
-        for at in _outside_functions(item)
-    )
+    return any(_name(at) in names and begins(at) < begins(made) for item in body for at in _outside_functions(item))
 
 
 def _name(node: ast.AST) -> str:

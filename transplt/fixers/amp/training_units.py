@@ -373,8 +373,7 @@ def _check_gradients(unit: Unit) -> None:
             _problem(
                 unit,
                 call if file is unit.file else unit.first,
-                f"{name} returns gradients without the loss scale"
-                + ("" if file is unit.file else f" ({file.path})"),
+                f"{name} returns gradients without the loss scale" + ("" if file is unit.file else f" ({file.path})"),
                 "scale the value that it differentiates, and divide the result by scaler.get_scale(), as for the "
                 f"gradient penalty in {_EXAMPLES}",
                 scaling=True,

@@ -279,4 +279,3 @@ def _note_option(work: Work, node: ast.expr, given: _Given) -> Note:
     help_ = f"write {new} if the program uses it as a device or backend; {why}"
     message = f"{given.option} is given {value}"
     return work.note(node, PERHAPS, message, api=given.option, help=help_, effort=Effort.LOW)
-

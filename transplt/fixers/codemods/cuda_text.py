@@ -36,9 +36,7 @@ _CPP = re.compile(
     re.M,
 )
 #: A type of CUDA's C interface, and a header of it.
-_C_NAME = re.compile(
-    r"(?:cuda|cublas|cublasLt|cudnn|nccl)[A-Z]\w*_t|[\w./-]+\.(?:h|hpp)|cublas(?:Lt)?|cudart"
-)
+_C_NAME = re.compile(r"(?:cuda|cublas|cublasLt|cudnn|nccl)[A-Z]\w*_t|[\w./-]+\.(?:h|hpp)|cublas(?:Lt)?|cudart")
 #: A variable in front of a command: `env CUDA_VISIBLE_DEVICES=0 python ...`.
 _SET_FOR_COMMAND = re.compile(r"(?:^|['\"`;&|]\s{0,9}|\b(?:env|export)\s{1,9})(?:CUDA|NCCL)_[A-Z_]+=")
 #: A path to torch.cuda through a module that imports torch.

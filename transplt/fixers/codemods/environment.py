@@ -133,9 +133,7 @@ def _rename(work: Work, node: ast.Constant, variable: Variable) -> Finds:
     elif reason:
         yield from _other_value(work, node, variable, reason)
     elif not one_plain_literal(work.text(node), [variable.name]):
-        yield work.note(
-            node, "NPU202", f"{variable.name} is not a single plain literal", help=f"write {variable.npu}"
-        )
+        yield work.note(node, "NPU202", f"{variable.name} is not a single plain literal", help=f"write {variable.npu}")
     else:
         message = f"environment variable {variable.name} -> {variable.npu}"
         new = words_in_literal({variable.name: variable.npu})

@@ -244,8 +244,7 @@ def _family(work: Work, named: ast.expr) -> Iterator[str]:
 
 @fixer.on(ast.FunctionDef)
 def registered(work: Work, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Finds:
-    """Report a model of the project that timm makes, and that gets a keyword of timm's which its class does not take.
-    """
+    """Report a model of the project that timm makes, and that gets a keyword of timm's that its class does not take."""
     row = _row(work, work.names.qualified(node.decorator_list[0]) or "") if node.decorator_list else None
     if row is None or "hands_on" not in row or node.args.kwarg is None or "pretrained_cfg" in work.text(node):
         return

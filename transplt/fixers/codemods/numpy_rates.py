@@ -17,9 +17,7 @@ from transplt.program.numpy_values import NumpyValues
 from transplt.program.program import program_of
 from transplt.syntax.nodes import of_kind, string_of
 
-fixer = Fixer(
-    __name__, code="NPU154", rank=182, versions=">=2.6", needs=(b"numpy",), words=("[\'lr\'] =", '["lr"] =')
-)
+fixer = Fixer(__name__, code="NPU154", rank=182, versions=">=2.6", needs=(b"numpy",), words=("['lr'] =", '["lr"] ='))
 
 _MESSAGE = "torch.load refuses the saved state of this optimizer since torch 2.6: its learning rate is a NumPy number"
 _HELP = "set the learning rate to float(...), or load the file with weights_only=False"

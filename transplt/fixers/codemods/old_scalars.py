@@ -61,9 +61,7 @@ class _Scalars(Traced):
 def first_of_a_scalar(work: Work, node: ast.Subscript) -> Finds:
     """Write `.item()` for `.data[0]` of a value that has one element; report a loss of which this is not known."""
     match node:
-        case ast.Subscript(
-            value=ast.Attribute(value=value, attr="data"), slice=ast.Constant(value=0), ctx=ast.Load()
-        ):
+        case ast.Subscript(value=ast.Attribute(value=value, attr="data"), slice=ast.Constant(value=0), ctx=ast.Load()):
             scalars = work.once(_scalars)
             message = "since torch 0.4 a loss or a reduction is a scalar tensor: [0] raises an error"
             certain = scalars.is_one(work.file, value) or _walks(work, scalars, value)

@@ -195,9 +195,7 @@ def _autograd(work: Work) -> Finds:
             continue
         full = "torch.autograd.profiler.profile"
         if isinstance(value, ast.Constant) and value.value is False:
-            yield work.keep(
-                next(k for k in call.keywords if k.arg == "use_cuda"), "profiler-off"
-            )
+            yield work.keep(next(k for k in call.keywords if k.arg == "use_cuda"), "profiler-off")
         elif keyword_of(call, "use_device") is None and work.take(call):
             text = '"npu"'
             if not (isinstance(value, ast.Constant) and value.value is True):

@@ -213,8 +213,7 @@ def products_of_groups(work: Work, call: ast.Call) -> Finds:
     the offsets on the host. huggingface/transformers PR 46743; torch/_meta_registrations.py and GroupedMMUtils.h.
     """
     alone, full = work.settings.torch_version == "2.8", str(work.names.qualified(call.func))
-    what = "only has CUDA kernels in torch 2.8" if alone else ("computes group by group on an NPU, and waits for "
-                                                                    "each")
+    what = "only has CUDA kernels in torch 2.8" if alone else ("computes group by group on an NPU, and waits for each")
     yield work.note(
         call.func,
         fixer.code,

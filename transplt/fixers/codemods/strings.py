@@ -66,8 +66,7 @@ def strings_of_the_file(work: Work, tree: ast.Module) -> Finds:
 
 
 def _beside_the_accelerator(work: Work, node: ast.expr) -> bool:
-    """True for what stands in for `torch.accelerator.current_accelerator()` where there is none: a default of getattr.
-    """
+    """True for what stands in for `torch.accelerator.current_accelerator()` where there is none: getattr's default."""
     above = parent(node)
     if not isinstance(above, ast.Call) or last_name(above.func) != "getattr" or len(above.args) != 3:
         return False
@@ -257,8 +256,6 @@ def _of_a_compiler(work: Work, node: ast.expr, value: str, taken: Taken) -> Note
     return work.note(node, "NPU203", message, help=help_, details=of_it, effort=Effort.MEDIUM)
 
 
-
-
 _REASONS = {"prose": "text", "key": "key", "flag": "flag", "exported": "own-string", "path": "own-string"}
 
 
@@ -354,8 +351,7 @@ def _holds_options(display: ast.Dict) -> bool:
 
 
 def _keys_of(work: Work, display: ast.Dict) -> tuple[bool, frozenset[str], frozenset[str]]:
-    """Whether a display has several strings for keys, those that are targets of a compiler, and those that are devices.
-    """
+    """Whether a display has several strings for keys, those that are targets of a compiler, and those of devices."""
     keys = frozenset(name for key in display.keys if key is not None and (name := string_of(key)))
     devices = frozenset(key for key in keys if _DEVICE_WORD.fullmatch(key) or key == "default")
     return len(keys) > 1, keys & _TARGETS, devices

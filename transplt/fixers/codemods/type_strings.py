@@ -60,9 +60,7 @@ def _annotation(work: Work, node: ast.Constant, value: str) -> Finds:
         return
     text = work.source.slice(*work.source.extent(node))
     if any(text.count(old) != value.count(old) for old in pairs):
-        yield work.note(
-            node, "NPU202", f"{value!r} is not a single plain literal", help="rename the type by hand"
-        )
+        yield work.note(node, "NPU202", f"{value!r} is not a single plain literal", help="rename the type by hand")
         return
     for old, new in pairs.items():
         text = re.sub(rf"(?<![\w.]){re.escape(old)}(?!\w)", new, text)

@@ -14,9 +14,7 @@ from transplt.syntax.scan import parent
 fixer = Fixer(__name__, code="NPU772", rank=530, theme="tune:jit-script", needs=(b"jit",))
 
 _SCRIPTS = frozenset({"torch.jit.script", "torch.jit.script_method", "torch.jit.script_if_tracing"})
-_HELP = (
-    "remove the decorator (or call the function itself), and measure: NPU kernels are made for eager operators"
-)
+_HELP = "remove the decorator (or call the function itself), and measure: NPU kernels are made for eager operators"
 
 
 @on_file(fixer, writer_for)

@@ -61,9 +61,7 @@ def _bases(program: Program, file: File, node: ast.expr, seen: set[int]) -> list
     return list(found.values())
 
 
-def _from_helper(
-    program: Program, file: File, call: ast.Call, callee: Function, seen: set[int]
-) -> list[ast.expr]:
+def _from_helper(program: Program, file: File, call: ast.Call, callee: Function, seen: set[int]) -> list[ast.expr]:
     """The arguments of `make_optimizer(model, ...)` whose parameters the optimizers made there get.
 
     Of a method they may be what it is called of, and attributes of the object that both are methods of.

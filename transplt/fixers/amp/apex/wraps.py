@@ -58,9 +58,7 @@ def wrapped_elsewhere(
     return None
 
 
-def is_wrapper(
-    program: Program, file: File, node: ast.expr, depth: int = 0, kinds: Collection[str] = WRAPPERS
-) -> bool:
+def is_wrapper(program: Program, file: File, node: ast.expr, depth: int = 0, kinds: Collection[str] = WRAPPERS) -> bool:
     """True for a call that makes a wrapper, by itself or by a function of the program."""
     while isinstance(node, ast.Call):
         if kind_of(program, file, node) in kinds:

@@ -26,9 +26,7 @@ _HOLDERS = (f"{_EXTRA}.cuda", _EXTRA, _LANGUAGE)
 _API = "triton.language.extra.libdevice"
 _MOVED = "libdevice of Triton for NPUs is {}"
 _LACKS = "libdevice of triton-ascend has no {}"
-_INSTEAD = (
-    "write it with functions of tl and tl.math, or check triton.language.extra.cann.libdevice of your release"
-)
+_INSTEAD = "write it with functions of tl and tl.math, or check triton.language.extra.cann.libdevice of your release"
 
 
 @fixer.on(ast.Import)

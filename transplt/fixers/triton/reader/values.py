@@ -127,7 +127,6 @@ class KernelValue:
             found = found.times(each)
         return found
 
-
     @property
     def strided(self) -> bool:
         """True for pointers that follow one another along another axis than the last: a transposed tile in memory."""
