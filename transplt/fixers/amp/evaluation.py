@@ -51,9 +51,7 @@ def write_evaluation(writer: Writer, spelling: Spelling, units: list[Unit]) -> l
         taken |= {id(at) for item in region for at in ast.walk(item)}
         if not all(writer.fits(item) for item in (region[0], region[-1])):
             continue
-        run = (each for item in region for each in in_functions(program, file, item))
-        unsafe = spelling.enabled(stmt) is None or any(is_float_only(program, *each) for each in run)
-        if unsafe or not _harmless(unit, call, region):
+        if spelling.enabled(stmt) is None or not _harmless(unit, call, region):
             continue
         message = "evaluation under autocast, as in training"
         writer.wrap(region, spelling.autocast(stmt), "NPU740", message)
@@ -80,9 +78,10 @@ def _region(stmt: ast.stmt) -> list[ast.stmt]:
 
 
 def _harmless(unit: Unit, call: ast.Call, region: list[ast.stmt]) -> bool:
-    """True when what leaves a region in half precision is used for nothing that needs float32."""
+    """True when nothing in a region needs float32, nor what uses that which leaves it in half precision."""
     first = region[0]
-    if isinstance(first, ast.Return):
+    run = (each for item in region for each in in_functions(unit.program, unit.file, item))
+    if any(is_float_only(unit.program, *each) for each in run) or isinstance(first, ast.Return):
         return False
     if _compared(call, first):
         return False

@@ -135,8 +135,7 @@ def _keep_states(writer: Writer, unit: Unit, done: list[tuple[Part, str]]) -> No
 def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
     """Why a unit gets nothing."""
     found = [problem for problem in unit.problems if spelling.scales or not problem.scaling]
-    if writer.portable and spelling.scales and writer.work.settings.loss_scale != "dynamic":
-        found.append(Problem(unit.first, "only torch_npu has a scale that never changes", _DYNAMIC))
+    found += _static_scales(writer, spelling, unit)
     if found:
         return found
     if (read := unbound_for(unit.file, unit.scopes)) is not None:
@@ -166,6 +165,11 @@ def _problems(writer: Writer, spelling: Spelling, unit: Unit) -> list[Problem]:
         do = "pass the options to this code, or do not use --amp-flag"
         found.append(Problem(blind, "the command line flag is not available here", do))
     return found
+
+
+def _static_scales(writer: Writer, spelling: Spelling, unit: Unit) -> Iterator[Problem]:
+    if writer.portable and spelling.scales and writer.work.settings.loss_scale != "dynamic":
+        yield Problem(unit.first, "only torch_npu has a scale that never changes", _DYNAMIC)
 
 
 def _statements_touched(spelling: Spelling, unit: Unit) -> Iterator[ast.stmt]:

@@ -50,9 +50,7 @@ def options(work: Work, tree: ast.Module) -> Finds:
         return
     parameters = {each.name for kernel in kernels_in(work.file) for each in kernel.parameters}
     configs = Configs(work, tuple(name for name in DROPPED if name not in parameters))
-    launched = ((each.call, tuple(name for name in DROPPED if name in each.options))
-                for each in launches_in(work.file, work.project))  # fmt: skip
-    dropped = [*((call, names) for call, names in launched if names), *configs.dropped, *_hints(work)]
+    dropped = [*_of_launches(work), *configs.dropped, *_hints(work)]
     edits: list[Edit] = []
     gone: list[ast.expr] = list(configs.gone)
     for call, names in dropped:
@@ -97,6 +95,13 @@ def _waits(call: ast.Call, name: str, value: ast.expr) -> bool:
     if name != "volatile" or (isinstance(value, ast.Constant) and not value.value):
         return False
     return any(isinstance(above, ast.While) for above in chain(call))
+
+
+def _of_launches(work: Work) -> Iterator[tuple[ast.Call, tuple[str, ...]]]:
+    for launch in launches_in(work.file, work.project):
+        names = tuple(name for name in DROPPED if name in launch.options)
+        if names:
+            yield launch.call, names
 
 
 def _refused(work: Work) -> Finds:

@@ -143,13 +143,16 @@ class Lives:
         for number, tile in enumerate(self._tiles):
             self._dying.setdefault(tile.last, []).append(number)
         self._peaks: dict[tuple[object, ...], Peak] = {}
-        held = {tile.kind for tile in self._tiles if tile.held or tile.by_dot}
-        counts = [count for (count, width), kind in self._kinds.items() if kind in held or width == _BLOCK]
+        counts = self._counts()
         #: The constexprs that the tiles are as large as, and those that are a row of each tile they are in.
         self.names = frozenset(name for each in counts for name in each.names)
         beside = (each for each in counts if len(each.names) > 1 or each.number > 2)
         self.rows = self.names - {name for each in beside for name in each.names}
         self._names_in_order = sorted(self.names)
+
+    def _counts(self) -> list[Size]:
+        held = {tile.kind for tile in self._tiles if tile.held or tile.by_dot}
+        return [count for (count, width), kind in self._kinds.items() if kind in held or width == _BLOCK]
 
     def peak(self, sizes: Mapping[str, int]) -> Peak:
         """The most bytes that live at the same time, for the values of constexprs; what is not known counts nothing."""
