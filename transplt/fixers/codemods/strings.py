@@ -359,64 +359,38 @@ def _keys_of(work: Work, display: ast.Dict) -> tuple[bool, frozenset[str], froze
 
 def _row(work: Work, node: ast.expr, value: str, holder: ast.AST | None) -> Finds:
     display = holder if isinstance(holder, ast.Dict) else None
+    several, targets, devices = work.once(_keys_of, display) if display is not None else (False, _NONE, _NONE)
     if display is not None and has_key(display, "npu"):
         yield work.keep(node, "row-there")
-        return
-    if work.project.portable and display is not None and _holds_options(display):
+    elif targets - {value} or (work.project.portable and display is not None and _holds_options(display)):
         yield work.keep(node, "own-string")
-        return
-    several, targets, devices = work.once(_keys_of, display) if display is not None else (False, _NONE, _NONE)
-    if targets - {value}:
-        yield work.keep(node, "own-string")
-        return
-    if several and devices <= {value}:
+    elif several and devices <= {value}:
         yield work.keep(node, _REASONS["key"])
-        return
-    yield work.note(
-        node,
-        "NPU213",
-        f"a table has an entry for {value!r} but none for the NPU",
-        help="if its keys are device types, add an entry for 'npu'; otherwise do not change it",
-    )
+    else:
+        message = f"a table has an entry for {value!r} but none for the NPU"
+        help_ = "if its keys are device types, add an entry for 'npu'; otherwise do not change it"
+        yield work.note(node, "NPU213", message, help=help_)
 
 
 def _dotted(work: Work, node: ast.expr, value: str) -> Finds:
     """A full name in a string: mock targets, import_module, type names."""
     matched = work.rules.resolve(value)
-    above = parent(node)
-    if isinstance(above, ast.Expr):
+    if isinstance(parent(node), ast.Expr):
         yield work.keep(node, "text")
-        return
-    if matched is not None and matched[0].kind is Kind.MODULE and matched[1] == value and _is_own_key(work, node):
+    elif matched is not None and matched[0].kind is Kind.MODULE and matched[1] == value and _is_own_key(work, node):
         yield work.keep(node, _REASONS["key"])
-        return
-    if matched is not None and not matched[0].renames:
+    elif matched is not None and not matched[0].renames:
         yield from work.note_rule(node, matched[0], value, "as a string")
-        return
-    if matched is None or (matched[0].listed and matched[1] != value):
-        yield work.note(
-            node,
-            "NPU204",
-            f"{value!r} is a CUDA name in a string",
-            help="use the NPU counterpart",
-            effort=Effort.LOW,
-        )
-        return
-    rule, prefix = matched
-    new = rule.new + value[len(prefix) :]
-    if not work.take(node):
-        return
-    if not one_plain_literal(work.source.slice(*work.source.extent(node)), [value]):
-        yield work.note(node, "NPU202", f"{value!r} is not a single plain literal", help=f"write {new!r}")
-        return
-    yield Edit(
-        node,
-        "NPU205",
-        f"{value!r} in a string -> {new!r}",
-        words_in_literal({value: new}),
-        api=value,
-        writes_npu=True,
-    )
+    elif matched is None or (matched[0].listed and matched[1] != value):
+        message = f"{value!r} is a CUDA name in a string"
+        yield work.note(node, "NPU204", message, help="use the NPU counterpart", effort=Effort.LOW)
+    elif work.take(node):
+        new = matched[0].new + value[len(matched[1]) :]
+        if one_plain_literal(work.text(node), [value]):
+            message = f"{value!r} in a string -> {new!r}"
+            yield Edit(node, "NPU205", message, words_in_literal({value: new}), api=value, writes_npu=True)
+        else:
+            yield work.note(node, "NPU202", f"{value!r} is not a single plain literal", help=f"write {new!r}")
 
 
 def _is_own_key(work: Work, node: ast.expr) -> bool:
