@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
-from transplt.fixers.triton.reader.kernels import Kernel, kernels_in, local_names, nodes_in
+from transplt.fixers.triton.reader.kernels import Kernel, kernels_in, nodes_in
 from transplt.syntax.nodes import of_kind, plain_name
 
 fixer = Fixer(__name__, code="NPU569", edits=False, needs=(b"triton",), words=("triton",))
@@ -23,11 +23,13 @@ def conditions(work: Work, tree: ast.Module) -> Finds:
     """Report an `and` or `or` of whether a pointer is there and something that only the running kernel knows."""
     for kernel in kernels_in(work.file):
         flags = _flags(kernel)
+        # something else than constexprs: pointers, and what the kernel gives a value
+        changing = {each.id for each in of_kind(ast.Name, nodes_in(kernel)) if isinstance(each.ctx, ast.Store)}
+        changing.update(_pointers(kernel))
         for node in nodes_in(kernel):
             if not isinstance(node, ast.If) or not isinstance(node.test, ast.BoolOp):
                 continue
             optional = {name for each in node.test.values for name in _pointers_in_question(kernel, each, flags)}
-            changing = set(_pointers(kernel)) | local_names(kernel)  # something else than constexprs
             rest = [each for each in node.test.values if not _pointers_in_question(kernel, each, flags)]
             running = [each for each in rest if any(plain_name(part) in changing for part in ast.walk(each))]
             inner = (each for part in (*node.body, *node.orelse) for each in ast.walk(part))

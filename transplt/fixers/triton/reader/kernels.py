@@ -139,16 +139,6 @@ def below(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def local_names(kernel: Kernel) -> frozenset[str]:
-    """The names that a kernel gives a value, worked out once."""
-    return kernel.file.once(_local_names, kernel)
-
-
-def _local_names(_file: File, kernel: Kernel) -> frozenset[str]:
-    names = (each for each in nodes_in(kernel) if isinstance(each, ast.Name))
-    return frozenset(each.id for each in names if isinstance(each.ctx, ast.Store))
-
-
 def operation(file: File, func: ast.AST) -> str:
     """The operation of Triton's language that a callee is (`load`, `math.exp`), empty for anything else."""
     full = file.names.qualified(func) or ""
