@@ -27,6 +27,7 @@ def what_is_left_of_it(work: Work, call: ast.Call) -> Finds:
     sources = _sources(call)
     kernels = [source for source in sources if source.endswith((".cu", ".cuh"))]
     others = [source for source in sources if source not in kernels]
+    built = f"torch_npu.utils.cpp_extension.NpuExtension({name!r}, {others!r})"
     start, end = work.source.extent(call.func)
     work.withdraw_notes(lambda note: note.code == "NPU550" and start <= note.extent[0] < end)
     optional = name and _optional(work, name)
@@ -36,17 +37,11 @@ def what_is_left_of_it(work: Work, call: ast.Call) -> Finds:
         effort = Effort.LOW
     elif kernels:
         message = f"{name or 'this extension'} contains CUDA kernels: {', '.join(kernels)}"
-        help_ = (
-            "write the kernels as torch operators or in Ascend C; build the rest with "
-            f"torch_npu.utils.cpp_extension.NpuExtension({name!r}, {others!r})"
-        )
+        help_ = f"write the kernels as torch operators or in Ascend C; build the rest with {built}"
         effort = Effort.HIGH
     elif others:
         message = f"{name or 'this extension'} has only C++ sources: {', '.join(others)}"
-        help_ = (
-            "if they include no CUDA header, build them with "
-            f"torch_npu.utils.cpp_extension.NpuExtension({name!r}, {others!r})"
-        )
+        help_ = f"if they include no CUDA header, build them with {built}"
         effort = Effort.MEDIUM
     else:
         message = f"{name or 'this extension'} builds sources that were not found"
