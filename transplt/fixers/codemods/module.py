@@ -187,10 +187,8 @@ def _from(work: Work, node: ast.ImportFrom) -> Finds:
     if base.split(".")[0] not in work.rules.roots and not work.rules.user.last_names:
         return
     scope = work.scan.scope_of(node)
-    moved: list[_Moved] = []
     found: list[Found] = []
-    for alias in node.names:
-        moved.append(_move(work, node, alias, base, scope, found))
+    moved = [_move(work, node, alias, base, scope, found) for alias in node.names]
     first_note = next((each for each in found if isinstance(each, Note)), None)
     if first_note is not None:
         # The note of a name that cannot move covers the module in front of it too.

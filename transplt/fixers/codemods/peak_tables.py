@@ -38,12 +38,11 @@ fixer = Fixer(__name__, code="NPU275", rank=320, needs=_PRODUCTS, words=("flops"
 def tables_of_products(work: Work, tree: ast.Module) -> Finds:
     """Report tables and comparisons with names of products that lead to large numbers."""
     for node in by_place([*work.scan.dicts, *work.scan.ifs]):
+        found = None
         if isinstance(node, ast.Dict):
-            found = _in_table(work, node)
+            found = _in_table(node)
         elif isinstance(node, ast.If) and not _is_elif(node):
-            found = _in_chain(work, node)
-        else:
-            found = None
+            found = _in_chain(node)
         if found is not None and work.take(found):
             for each in ast.walk(found):  # one finding speaks for all names in it
                 if string_of(each) is not None:
@@ -58,13 +57,13 @@ def tables_of_products(work: Work, tree: ast.Module) -> Finds:
             )
 
 
-def _in_table(work: Work, node: ast.Dict) -> ast.expr | None:
+def _in_table(node: ast.Dict) -> ast.expr | None:
     names = [key for key in node.keys if (name := string_of(key)) is not None and _PRODUCT.search(name)]
     if not names or 2 * len(names) < len(node.keys):
         return None
     if any(_ASCEND.search(string_of(key) or "") for key in node.keys):
         return None  # it has the NPU
-    return node if _has_figures(work, node, [node]) else None
+    return node if _has_figures(node, [node]) else None
 
 
 def _raises(work: Work, table: ast.expr) -> bool:
@@ -74,11 +73,11 @@ def _raises(work: Work, table: ast.expr) -> bool:
     return any(not any(isinstance(each, (ast.If, ast.IfExp, ast.Try)) for each in chain(use)) for use in asked)
 
 
-def _in_chain(work: Work, node: ast.If) -> ast.expr | None:
+def _in_chain(node: ast.If) -> ast.expr | None:
     """`if "A100" in name: return 312e12`"""
     if not any((text := string_of(each)) is not None and _PRODUCT.search(text) for each in ast.walk(node.test)):
         return None
-    return node.test if _has_figures(work, node, node.body) else None
+    return node.test if _has_figures(node, node.body) else None
 
 
 def _is_elif(node: ast.If) -> bool:
@@ -90,7 +89,7 @@ def _is_elif(node: ast.If) -> bool:
     )
 
 
-def _has_figures(work: Work, node: ast.AST, inside: Sequence[ast.AST]) -> bool:
+def _has_figures(node: ast.AST, inside: Sequence[ast.AST]) -> bool:
     """True for large numbers, or any where the name of what is assigned, or of the function around, speaks of them."""
     values = [each.value for one in inside for each in inner_nodes(one, ast.Constant)]
     numbers = [each for each in values if isinstance(each, (int, float)) and not isinstance(each, bool)]

@@ -69,15 +69,12 @@ def profiler_of_the_file(work: Work, tree: ast.Module) -> Finds:
         why = _obstacle(work, references, calls)
         if not why:
             moves = True
-            builtin = replace(work.rules.builtin, names={**work.rules.builtin.names, **_rules(_version(work))})
+            names = {**work.rules.builtin.names, **_rules(work.settings.torch_version)}
+            builtin = replace(work.rules.builtin, names=names)
             work.rules = replace(work.rules, builtin=builtin)
         else:
             yield from _report(work, cuda, why)
     yield from _columns(work, columns, moves)
-
-
-def _version(work: Work) -> str:
-    return work.settings.torch_version
 
 
 def _report(work: Work, cuda: list[ast.expr], why: str) -> Finds:
@@ -130,7 +127,7 @@ def _obstacle(work: Work, references: list[tuple[ast.expr, str]], calls: list[as
             continue
         last = full.removeprefix(_PREFIX)
         if (
-            full not in _rules(_version(work))
+            full not in _rules(work.settings.torch_version)
             and last != "ProfilerActivity.CPU"
             and not last.startswith("ProfilerAction.")
         ):
@@ -216,7 +213,7 @@ def _autograd(work: Work) -> Finds:
 
 def _columns(work: Work, columns: list[ast.Constant], moves: bool) -> Finds:
     """Names of columns in tables: torch from 2.4 on reads `cuda` in them as the device, whichever it is."""
-    old = version_key(_version(work)) < (2, 4)
+    old = version_key(work.settings.torch_version) < (2, 4)
     help_ = "sort by privateuse1_time_total, or by cpu_time_total"
     for node in columns:
         if not work.take(node):
