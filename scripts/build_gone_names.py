@@ -188,6 +188,8 @@ _AS_WRITTEN = re.compile(r"deprecate_kwarg\(|_defaults_from_env_vars|no_type_che
 _SAID_ELSEWHERE = frozenset({"gpus", "from_argparse_args", "amp_backend"})
 #: Bases that are of no package here, and what a torch.nn.Module has.
 _PLAIN = frozenset({"object", "ABC", "Generic", "Protocol", "Enum", "Module", "Callable", "Dataset"})
+#: Methods that each Module has, whether its own class writes them or not.
+_OF_MODULES = frozenset({"cpu", "cuda", "to"})
 _LEFT_OUT = re.compile(
     r"(?:^|\.)(?:tests?|testing|conftest|_?vendor(?:ed)?|externals?|_\w+|setup"
     r"|image_processing_\w+_fast"  # transformers 5 finds these by a name of their own
@@ -459,7 +461,7 @@ def gone_members(wheels: list[Package]) -> Iterator[tuple[str, str, str]]:
                 without = next(each for each in [*older[at + 1 :], newest] if ask(each, cls) is not None)
                 (_, made), *_ = older[at].classes[cls]
                 own = ask is Package.keywords or name in made.methods or (made.inherits and name in made.keywords)
-                if own and not name.startswith("_") and name not in _SAID_ELSEWHERE:
+                if own and not name.startswith("_") and name not in _SAID_ELSEWHERE | _OF_MODULES:
                     for home in sorted({*newest.homes(cls)} & {*older[at].homes(cls)}):
                         if in_front(home.rpartition(".")[0]) and not home.startswith("timm.models."):
                             yield form.format(home, name), older[at].version, without.version

@@ -251,7 +251,7 @@ def test_name_compared_with_a_variable() -> None:
         "from torch.testing._internal.common_device_type import onlyCUDA",
         "from transformers.testing_utils import require_torch_gpu  # cuda",
         "from accelerate.test_utils import require_cuda",
-        "from transformers.testing_utils import require_torch_bf16_gpu  # cuda",
+        "from transformers.testing_utils import require_torch_multi_gpu  # cuda",
         "from torch.testing._internal.common_distributed import skip_if_lt_x_gpu  # cuda",
         "import transformers.testing_utils as tu  # cuda\n\n@tu.require_torch_gpu\ndef test(self): pass",
     ],

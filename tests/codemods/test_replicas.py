@@ -80,7 +80,7 @@ def test_a_norm_with_queues_between_replicas() -> None:
     [
         ("import torch\nclass Own(torch.nn.DataParallel):\n    def gather(self, x, d):\n        return x", "later"),
         ("from torch.nn.parallel import replicate\nr = replicate(net, [0, 1])", "later"),
-        ("import torch\nnet = torch.nn.DataParallel(net, output_device=1)", ""),
+        ("import torch\nnet = torch.nn.DataParallel(net, output_device=1)", "later"),
     ],
 )
 def test_what_only_several_cards_meet_stops_later(source: str, blocks: str) -> None:

@@ -153,11 +153,11 @@ def _of_an_object(work: Work, called: ast.expr) -> str:
     """`pandas.ExcelWriter.save`, for `writer.save` of what was made above; the method of a base, for that of self."""
     match called:
         case ast.Attribute(value=ast.Name() as name, attr=method) if method in _METHODS:
-            owner = next(of_kind(ast.ClassDef, chain(called)), None)
+            owner = next(of_kind(ast.ClassDef, chain(called)), None) if name.id == "self" else None
             match last_value(work.scan, name), owner:
                 case ast.Call(func=made), _:
                     return f"{work.names.qualified(made)}.{method}"
-                case None, ast.ClassDef(bases=[base], body=body) if name.id == "self":
+                case None, ast.ClassDef(bases=[base], body=body):
                     stores = of_kind(ast.Assign, (parent(each) for each in work.scan.stores if each.attr == method))
                     own = any(getattr(each, "name", "") == method for each in body) or any(stores)
                     return "" if own else f"{work.names.qualified(base)}.{method}"
