@@ -28,13 +28,24 @@ class _Record:
     """
 
     __slots__: tuple[str, ...] = ()
+    __match_args__: ClassVar[tuple[str, ...]]
     TAG: ClassVar[str]
 
     def __init_subclass__(cls) -> None:
         cls.TAG = cls.__name__
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), tuple(getattr(self, name) for name in self.__slots__)
+        return type(self), tuple(getattr(self, name) for name in self.__match_args__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Named(_Record):
+    """What is known by one name."""
+
+    name: str
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,47 +77,31 @@ class Needs(_Record):
         return hash(self.what)
 
 
-@dataclass(frozen=True, slots=True)
-class OfPackage(_Record):
+class OfPackage(_Named):
     """A full name that the rules know for CUDA's, unless the project has a package of that name."""
 
-    name: str
-
-    def __hash__(self) -> int:
-        return hash(self.name)
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Callee(_Record):
+class Callee(_Named):
     """A called name that speaks of CUDA; whose it is nobody knows."""
 
-    name: str
-
-    def __hash__(self) -> int:
-        return hash(self.name)
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Definition(_Record):
+class Definition(_Named):
     """A function, a class, a value or the code of a module, by its full name or one that it is passed on by."""
 
-    name: str
-
-    def __hash__(self) -> int:
-        return hash(self.name)
+    __slots__ = ()
 
     def __str__(self) -> str:
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedModule(_Record):
+class ImportedModule(_Named):
     """The full name of a module that is imported, or of what is imported from one."""
 
-    name: str
-
-    def __hash__(self) -> int:
-        return hash(self.name)
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
