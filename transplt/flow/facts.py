@@ -44,7 +44,7 @@ class ModuleFacts:
     `cuda_data`: `cuda` where it gives that name to attributes that are data. `flags`: destinations of command line
     flags that mention cuda.
     `instances`: (module-level name, its class).
-    `has_kernels`: it builds or imports CUDA kernels. `sets_double`: it makes float64 the default type.
+    `sets_double`: it makes float64 the default type.
     `uses_cuda`: it speaks of CUDA or of the NPU. `handles_npu`: it chooses between the two (see npu_choices.py).
     `scales`: it speaks of a GradScaler.
     `code`: what its code reaches that runs on CUDA alone (see reach.py).
@@ -64,7 +64,6 @@ class ModuleFacts:
     cuda_data: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     instances: tuple[tuple[str, str], ...] = ()
-    has_kernels: bool = False
     sets_double: bool = False
     uses_cuda: bool = False
     handles_npu: bool = False
@@ -127,7 +126,6 @@ class ProjectFacts(Memoized):
     cuda_data: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
     matched: frozenset[str] = frozenset()  # texts of errors that some file looks for
-    kernel_modules: frozenset[str] = frozenset()
     defined: frozenset[str] = frozenset()
     portable: bool = False
     default_is_double: bool = False
@@ -359,7 +357,6 @@ def _join_files(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.tabled = _tabled(every)
     joined.copies = tuple(item.copy for item in every if item.copy is not None)
     joined.saved = tuple(sorted({each for item in every for each in item.saved}))
-    joined.kernel_modules = frozenset(item.module for item in every if item.has_kernels)
     joined.portable = 0 < sum(item.uses_cuda for item in every) <= 10 * sum(item.handles_npu for item in every)
     joined.switches = {item.path: item.switches for item in every if item.switches and not named_aside(item.path)}
     joined.numpy_results = frozenset(

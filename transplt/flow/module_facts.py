@@ -68,7 +68,7 @@ def others_need(data: bytes, mentions_cuda: bool) -> bool:
         return True
     if b"set_default_dtype" in data or b"set_default_tensor_type" in data:
         return True
-    if b"triton" in data and _has_kernels(data):
+    if b"triton" in data and _KERNEL_WORDS.in_(data) and _KERNELS.search(data) is not None:
         return True
     if b"torch" not in data and b"device" not in data:
         return False
@@ -77,10 +77,6 @@ def others_need(data: bytes, mentions_cuda: bool) -> bool:
 
 #: Tests of the text of an error.
 _LOOKS_FOR = ("assertRaisesRegex", "assertWarnsRegex")
-
-
-def _has_kernels(data: bytes) -> bool:
-    return _KERNEL_WORDS.in_(data) and _KERNELS.search(data) is not None
 
 
 def facts_of(slots: Slots, rules: RuleSet) -> ModuleFacts:
@@ -106,7 +102,6 @@ def facts_of(slots: Slots, rules: RuleSet) -> ModuleFacts:
         cuda_data=tuple(sorted(_cuda_data(scan))),
         flags=tuple(sorted({name for call in flags if "cuda" in (name := destination(call))})),
         matched=tuple(sorted(_matched(scan))),
-        has_kernels=_has_kernels(scan.source.utf8),
         instances=tuple(sorted(_instances(slots))),
         code=FileCode.of(slots, rules).facts(),
         sets_double=sets_double(scan, slots.names),
