@@ -169,11 +169,6 @@ def _length(a: Argument) -> Reached:
         yield ReachedPlace("other", "a length")
 
 
-def _entry(a: Argument) -> Reached:
-    name = a.keyword or ""
-    yield ReachedPlace("named", name) if names_a_mark(name) else Up(a.call, (*a.path, name))
-
-
 def _looked_up(a: Argument) -> Reached:
     """`d.get(key, default)`, `getattr(x, name, default)`: the default is the value, the key a name."""
     by_getattr = a.last == "getattr"
@@ -186,16 +181,6 @@ def _looked_up(a: Argument) -> Reached:
         yield ReachedPlace("probe", other=a.call)
     else:
         yield ReachedPlace("key", other=a.owner)
-
-
-def _collection(a: Argument) -> Reached:
-    slot = a.slots.of(a.owner) if a.owner is not None else None
-    yield ReachedPlace("slot", inside(slot, a.path)) if slot else ReachedPlace("other", a.last)
-
-
-def _attribute(a: Argument) -> Reached:
-    name = a.keyword or ""
-    yield ReachedPlace("named", name) if names_a_mark(name) or name in GENERIC else ReachedPlace("slot", f"n:{name}")
 
 
 def _parametrized(a: Argument) -> Reached:
@@ -299,7 +284,9 @@ _ROWS: tuple[tuple[Callable[[Argument], bool], Callable[[Argument], Reached]], .
         lambda a: a.last in FIELD_CALLS and (a.position == 0 or a.keyword in ("default", "default_factory", "factory")),
         lambda a: [Up(a.call, a.path)],
     ),
-    (lambda a: a.last == "dict" and not a.method and a.keyword is not None, _entry),
+    (lambda a: a.last == "dict" and not a.method and a.keyword is not None, lambda a: [
+        ReachedPlace("named", name) if names_a_mark(name := a.keyword or "") else Up(a.call, (*a.path, name))
+    ]),
     # what is looked up, or kept
     (lambda a: a.last in ("get", "getenv", "pop", "setdefault") and a.method, _looked_up),
     (lambda a: a.last == "getattr", _looked_up),
@@ -307,7 +294,10 @@ _ROWS: tuple[tuple[Callable[[Argument], bool], Callable[[Argument], Reached]], .
         lambda a: a.last in ("hasattr", "setattr", "delattr") and a.position != 2,
         lambda a: [ReachedPlace("probe", other=a.call)],
     ),
-    (lambda a: a.last in ITEM_CALLS and a.method, _collection),
+    (lambda a: a.last in ITEM_CALLS and a.method, lambda a: [
+        ReachedPlace("slot", inside(slot, a.path)) if a.owner is not None and (slot := a.slots.of(a.owner))
+        else ReachedPlace("other", a.last)
+    ]),
     # pytest
     (lambda a: a.last == "param" and a.position >= 0, lambda a: [Up(a.call, (*a.path, a.position))]),
     (lambda a: a.last == "parametrize", _parametrized),
@@ -320,7 +310,10 @@ _ROWS: tuple[tuple[Callable[[Argument], bool], Callable[[Argument], Reached]], .
         lambda a: a.last in COMMAND_CALLS and a.position == 0 and a.root in COMMAND_MODULES,
         lambda a: [ReachedPlace("command", a.last)],
     ),
-    (lambda a: a.last in OBJECTS and a.keyword is not None, _attribute),
+    (lambda a: a.last in OBJECTS and a.keyword is not None, lambda a: [
+        ReachedPlace("named", name) if names_a_mark(name := a.keyword or "") or name in GENERIC
+        else ReachedPlace("slot", f"n:{name}")
+    ]),
     (lambda a: a.target is not None, _parameter),
     (_of_a_later_call, _later_parameter),
     (lambda a: a.keyword is not None, lambda a: [ReachedPlace("named", a.keyword or "")]),
