@@ -30,8 +30,11 @@ def left_out_at_times(program: Program) -> tuple[File, ast.ClassDef] | None:
         for name, used in _used_layers(program, cls).items():
             # A condition other than `self.training` may change while a model trains; of one of several layers, what is
             # drawn or found in the data.
-            change = _is_drawn if name in _lists(program, cls) else _may_change
-            if used and all(any(map(change, conditions)) for conditions in used):
+            several = name in _lists(program, cls)
+            if used and all(
+                any(_is_drawn(test) if several else last_name(test) != "training" for test in conditions)
+                for conditions in used
+            ):
                 return program.owner[cls], cls
     return None
 
@@ -54,10 +57,6 @@ def leaves_layers_out(program: Program, made: ast.AST | None) -> bool:
         calls = inner_nodes(init, ast.Call) if init is not None else ()
         pending += [program.callee(program.owner[made], call) for call in calls]
     return False
-
-
-def _may_change(test: ast.expr) -> bool:
-    return last_name(test) != "training"
 
 
 def _is_drawn(test: ast.expr) -> bool:
@@ -106,7 +105,8 @@ def _used_layers(program: Program, cls: ast.ClassDef) -> dict[str, list[list[ast
     layers = dict(_layers(program.owner[cls], init)) | dict.fromkeys(several, True)
     found: dict[str, list[list[ast.expr]]] = {name: [] for name in layers}
     for function in _other_methods(cls, init):
-        returns = _drawn_returns(function)
+        returns = [each for each in inner_nodes(function, ast.If)
+                   if isinstance(each.body[-1], ast.Return) and _is_drawn(each.test)]  # fmt: skip
         for node in inner_nodes(function, ast.Attribute):
             if node.attr in found and last_name(root_name(node)) == "self":
                 above = [each.test for each in chain(node) if isinstance(each, (ast.If, ast.IfExp))]
@@ -121,12 +121,6 @@ def _layers(file: File, init: ast.FunctionDef) -> Iterator[tuple[str, bool]]:
     for name, value in _attributes(init):
         if isinstance(value, ast.Call) and any(is_layer(file, call) for call in inner_nodes(value, ast.Call)):
             yield name, is_layer(file, value)
-
-
-def _drawn_returns(function: ast.FunctionDef) -> list[ast.If]:
-    """The conditions under which a function returns by what is drawn."""
-    every = (each for each in inner_nodes(function, ast.If) if isinstance(each.body[-1], ast.Return))
-    return [each for each in every if _is_drawn(each.test)]
 
 
 def _leaves_before(test: ast.If, layer: ast.Attribute) -> bool:

@@ -43,11 +43,8 @@ def gradients_asked(file: File) -> Iterator[GradientSetting]:
 
 def models_asked(program: Program) -> set[str]:
     """The last names of what `.parameters()` is asked of."""
-    names = set()
-    for file in program.files:
-        for node in file.scan.attributes.get("parameters", ()):
-            names.add(last_of(node.value))
-    return names - {""}
+    asked = (node for file in program.files for node in file.scan.attributes.get("parameters", ()))
+    return {last_of(node.value) for node in asked} - {""}
 
 
 def is_part(node: ast.expr, models: set[str]) -> bool:
