@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from transplt.base.finding import Effort, Level
@@ -126,6 +126,12 @@ class Note:
     def detail(self, what: str) -> str:
         """The first detail of a kind; empty where there is none."""
         return next((value for kind, value in self.details if kind == what), "")
+
+    def as_remark(self, why: str) -> Note:
+        """The note where nothing has to be done about what it says, for a reason."""
+        if self.level is not Level.MANUAL:
+            return self
+        return replace(self, level=Level.INFO, effort=None, message=f"{self.message}; {why}")
 
 
 @dataclass(frozen=True, slots=True)

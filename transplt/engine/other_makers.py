@@ -8,10 +8,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
-from transplt.base.finding import Level
-from transplt.edits.edit import Extent, Kept, Note
+from transplt.edits.edit import Extent, Kept
 from transplt.edits.work import Work
 from transplt.rules.packages import other_card
 from transplt.syntax.conditions import implied
@@ -32,7 +30,7 @@ def leave_other_cards(work: Work) -> None:
     for node in work.scan.imports if any(name in work.source.utf8 for name in _NAMES) else ():
         cards = next(filter(None, map(other_card, modules_of(node))), "")
         if cards and isinstance(parent(node), ast.Module):
-            work.notes = [_remark(note, f"the file is written for {cards}") for note in work.notes]
+            work.notes = [note.as_remark(f"the file is written for {cards}") for note in work.notes]
             break
     _leave_branches_for_amd(work)
 
@@ -49,15 +47,9 @@ def _leave_branches_for_amd(work: Work) -> None:
     left = [edit for edit in work.rewrites if not edit.user and inside(work.source.extent(edit.node))]
     gone, together = {id(edit) for edit in left}, {edit.group for edit in left if edit.group}
     work.withdraw_edits(lambda edit: id(edit) in gone or (edit.group in together and not edit.user))
-    work.notes = [_remark(note, "it only runs on AMD cards") if inside(note.extent) else note for note in work.notes]
+    work.notes = [note.as_remark("it only runs on AMD cards") if inside(note.extent) else note for note in work.notes]
     for area in areas:
         work.add(Kept(area, "amd-side"))
-
-
-def _remark(note: Note, why: str) -> Note:
-    if note.level is not Level.MANUAL:
-        return note
-    return replace(note, level=Level.INFO, effort=None, message=f"{note.message}; {why}")
 
 
 def _for_amd(work: Work) -> Iterator[Extent]:
