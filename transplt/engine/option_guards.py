@@ -448,7 +448,8 @@ class _Behind:
         names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
         index = names.index(name) - (owner is not None) if name in names else -1
         default = constant({argument.arg: each for argument, each in defaults_of(function.args)}.get(name))
-        calls = self._calls_of(called, owner)
+        # `trainer.train()` is another `train`
+        calls = [each for each in self.scan.calls_by_last_name({called}) if owner or isinstance(each.func, ast.Name)]
         elsewhere = not calls or owner is not None or self._is_called_elsewhere(function, len(calls))
         left = (default, f"{name}=", name)
         found = [self._handed_on(left)] if elsewhere else [left] * len(default)
@@ -472,12 +473,6 @@ class _Behind:
         """
         flag = self.project.options.get(left[2])
         return left if flag is None or flag.default not in _OFF_BY_DEFAULT else (flag.default, flag.words, left[2])
-
-    def _calls_of(self, name: str, owner: ast.ClassDef | None) -> list[ast.Call]:
-        calls = self.scan.calls_by_last_name({name})
-        if owner is not None:
-            return calls
-        return [each for each in calls if isinstance(each.func, ast.Name)]  # `trainer.train()` is another `train`
 
     def _is_called_elsewhere(self, function: ast.FunctionDef | ast.AsyncFunctionDef, calls: int) -> bool:
         if self.taken & {"*", function.name} or function.name in self.texts:

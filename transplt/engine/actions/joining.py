@@ -50,20 +50,15 @@ def _families() -> Iterator[tuple[str, _Family, bool]]:
         if "blocks" in row:
             yield row["title"], _blocking(row["blocks"]), False
         else:
-            yield row["title"], _of_kinds(row["codes"]), True
+            yield row["title"], _blocking(["import", "first step"], row["codes"]), True
     yield marked("Fix what else stops the first step: {count} actions"), _blocking(["first step"]), False
     yield marked("Fix what else stops the import: {count} actions"), _blocking(["import"]), False
 
 
-def _blocking(blocks: Sequence[str]) -> _Family:
-    return lambda action: not (action.aside or action.contained) and action.blocks in blocks
-
-
-def _of_kinds(codes: Sequence[str]) -> _Family:
-    """What has one of these codes most often, in a part at least; what blocks less has its own family."""
-    wanted = frozenset(codes)
-    stops = _blocking(["import", "first step"])
-    return lambda action: stops(action) and action.codes[0] in wanted
+def _blocking(blocks: Sequence[str], codes: Sequence[str] = ()) -> _Family:
+    """What blocks so, and has one of these codes most often, in a part at least; what blocks less: its own family."""
+    return lambda action: not (action.aside or action.contained) and action.blocks in blocks and (
+        not codes or action.codes[0] in codes)  # fmt: skip
 
 
 def _joined(title: str, same: Sequence[Action]) -> Action:

@@ -111,7 +111,8 @@ def _read(data: bytes, path: str) -> tuple[Source | None, _Meaning, str]:
     if kind is FileKind.REQUIREMENTS and suffix in (".txt", ".in"):
         return source, _requirements, "#"
     if kind is FileKind.NATIVE and not has_hash_comments(path) and suffix != ".ptx":
-        return source, _native, "//"
+        # not of a source with texts that go over lines
+        return source, lambda utf8: None if b'R"' in utf8 else code_of(utf8), "//"
     return None, tree_of, "#"
 
 
@@ -168,8 +169,3 @@ def _requirements(utf8: bytes) -> list[bytes] | None:
         return None
     joined = utf8.replace(b"\\\r\n", b"").replace(b"\\\n", b"")
     return [re.sub(rb"(?:^|\s+)#.*$", b"", line).rstrip() for line in joined.splitlines()]
-
-
-def _native(utf8: bytes) -> bytes | None:
-    """C++ without comments; not of a source with texts that go over lines."""
-    return None if b'R"' in utf8 else code_of(utf8)
