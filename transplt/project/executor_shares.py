@@ -58,20 +58,17 @@ class Shares:
     def run(self, method: str, shares: Sequence[Sequence[Entry]]) -> Iterator[tuple[Entry, Any]]:
         """As `Pool.run`: each entry and its result, or `Died`, in no order; what a worker raises is raised here."""
         items = [Share(self._worker, method, tuple(share)) for share in shares if share]
-        for share, answers in self._carried_out(items):
-            if not isinstance(answers, Died):
-                for entry, (failed, value) in zip(share.entries, answers, strict=True):
-                    if failed:
-                        raise value
-                    yield entry, value
-            elif len(share.entries) == 1:
-                yield share.entries[0], answers
-            else:  # one of its files: each for itself
-                yield from self.run(method, [[entry] for entry in share.entries])
-
-    def _carried_out(self, items: Sequence[Share]) -> Iterator[tuple[Share, list[tuple[bool, Any]] | Died]]:
         with contextlib.nullcontext(self._cluster) if self._cluster else opened(self._where) as executor:
-            yield from carry_out_on(executor, worked_through, items)
+            for share, answers in carry_out_on(executor, worked_through, items):
+                if not isinstance(answers, Died):
+                    for entry, (failed, value) in zip(share.entries, answers, strict=True):
+                        if failed:
+                            raise value
+                        yield entry, value
+                elif len(share.entries) == 1:
+                    yield share.entries[0], answers
+                else:  # one of its files: each for itself
+                    yield from self.run(method, [[entry] for entry in share.entries])
 
 
 def count(where: Where) -> int:

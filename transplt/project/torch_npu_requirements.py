@@ -17,6 +17,8 @@ from transplt.engine.files.kind import FileKind
 from transplt.syntax.modules import named_aside
 
 _TORCH_NPU = "torch-npu"
+#: Kinds of files that may ask for packages.
+_MAY_ASK = frozenset(each.value for each in (FileKind.REQUIREMENTS, *INSTALLING))
 #: The name of the list that everybody gets who installs a project.
 _LIST = re.compile(rb"\binstall_requires\b|^(?:dependencies\b|\[tool\.poetry\.dependencies\])", re.M)
 
@@ -28,7 +30,8 @@ def unasked(
     torch_npu. None where a file of the tree asks for it, and where there is no import. `first` looks for that; `kinds`
     are the files of the tree, in the order of their paths.
     """
-    asked = {path: _packages_in(path, kind, root) for path, kind in kinds.items() if _may_ask(path, kind)}
+    asked = {path: _packages_in(path, kind, root) for path, kind in kinds.items() 
+             if (kind in _MAY_ASK or _is_setup(path)) and not LOCK_FILES.fullmatch(path.rpartition("/")[2].lower())}
     if any(_TORCH_NPU in names for names in asked.values()) or (place := first()) is None:
         return None
     lists = {path for path, kind in kinds.items() if kind == FileKind.REQUIREMENTS.value or _is_setup(path)}
@@ -65,12 +68,6 @@ def _list_in(path: Path) -> Span:
 
 def _is_setup(path: str) -> bool:
     return path.rpartition("/")[2] == "setup.py"
-
-
-def _may_ask(path: str, kind: str) -> bool:
-    if LOCK_FILES.fullmatch(path.rpartition("/")[2].lower()):
-        return False
-    return kind in {FileKind.REQUIREMENTS.value, *(each.value for each in INSTALLING)} or _is_setup(path)
 
 
 def _packages_in(path: str, kind: str, root: Path) -> frozenset[str]:

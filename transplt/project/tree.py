@@ -283,10 +283,6 @@ def _planned(plan: Plan, records: list[FileRecord]) -> tuple[str, ...]:
     return followed(plan.settings.decided, {record.path: record.findings for record in records})
 
 
-def _adds_torch_npu(finding: Finding) -> bool:
-    return finding.applied and finding.edit is not None and TORCH_NPU in finding.edit.after
-
-
 def _with_the_whole(records: list[FileRecord], plan: Plan, *, survey: bool) -> tuple[list[FileRecord], bool]:
     """The records, with the findings about the project as a whole in its files; and whether none asks for a card."""
     made = [
@@ -298,7 +294,8 @@ def _with_the_whole(records: list[FileRecord], plan: Plan, *, survey: bool) -> t
     ]
     # Where edits are not worked out, the first of them stands for the import that goes with it.
     first = next((each for each in made if survey or each.code == IMPORTED), None)
-    adding = [record for record in records if any(map(_adds_torch_npu, record.findings))]
+    made_of = ((record, (each.edit for each in record.findings if each.applied)) for record in records)
+    adding = [record for record, edits in made_of if any(each and TORCH_NPU in each.after for each in edits)]
     added = any(each.kind == FileKind.REQUIREMENTS.value and not named_aside(each.path) for each in adding)
     kinds, told = {record.path: record.kind for record in records}, [record.findings for record in records]
     bare = plan.settings.analysis and is_for_no_card((one for each in told for one in each), kinds, plan.source)

@@ -132,7 +132,10 @@ def _set_up(
         away = ": pip cannot reach its index" if why.offline else ""
         raise UsageError(f"torch {torch} for CPUs cannot be downloaded{away} ({why}); nothing was left behind") from why
     _Packages(installer, place, torch, made, say).install(needs)
-    _put_stand_ins(installer, stand_ins)
+    for site in installer.folder.glob("lib/python*/site-packages"):
+        for name in stand_ins:
+            (site / name).mkdir(exist_ok=True)
+            (site / name / "__init__.py").write_text(STAND_IN.format(name=name), "utf-8")
     _put_torch_npu(made, say)
     record = {
         "project": str(project), "of": migrated_from(project), "environment": str(installer.folder), "asked": asked,
@@ -346,13 +349,6 @@ class _Packages:
             word for name in _WHEELS_ONLY for word in ("--only-binary", name)
         ]
         self.installer.install([*torch, *words], "-c", str(constraints), *wheels, *options)
-
-
-def _put_stand_ins(installer: Installer, names: Sequence[str]) -> None:
-    for site in installer.folder.glob("lib/python*/site-packages"):
-        for name in names:
-            (site / name).mkdir(exist_ok=True)
-            (site / name / "__init__.py").write_text(STAND_IN.format(name=name), "utf-8")
 
 
 def _put_torch_npu(made: SetUp, say: Callable[[str], None]) -> None:

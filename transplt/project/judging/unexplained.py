@@ -208,10 +208,7 @@ class Unexplained:
         """Tell what is done more or less often in a function of both, with what it calls that only one of them has."""
         moved = [pair for pair in self.apart.alike if self._places.get(pair[0].place) != pair[1].place]
         gone, new = [*self.apart.gone, *(one for one, _ in moved)], [*self.apart.new, *(other for _, other in moved)]
-        asked = (
-            [each for each in gone if self._has_to_be_there(each)],
-            [each for each in new if self._has_a_reason(each)],
-        )
+        asked = [*filter(self._has_to_be_there, gone)], [*filter(self._has_a_reason, new)]
         spare = [
             sum(self._spared(reading, side, kept), Counter[str]())
             for reading, side, kept in zip((self.theirs, self.mine), (gone, new), asked, strict=True)
@@ -228,7 +225,9 @@ class Unexplained:
             sides = (self.mine, more, self._handed[1]), (self.theirs, less, self._handed[0])
             for counts, (reading, side, handed) in zip(left[place], sides, strict=True):
                 here = [each for each, _ in side[place]]
-                _take_out(counts, reading.held(map(reading.form, here), here) | handed)
+                held = reading.held(map(reading.form, here), here) | handed
+                for word in [each for each in counts if each[0] == "#" and each in held]:
+                    del counts[word]  # a number or a text that has another place now
             del left[place][1]["load_state_dict"]
         self._settle(left)
         self._tell_of(left, (less, more), (spare[1], spare[0]), pairs)
@@ -523,12 +522,6 @@ def _gathered(each: Statement) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.Call) and _EXCHANGES.fullmatch(name := last_name(node.func)):
             words = (f"{word.arg}={last_name(word.value)}" for word in node.keywords if word.arg in ("group", "op"))
             yield name, ", ".join(word for word in words if not word.endswith(("=", "=SUM")))
-
-
-def _take_out(counts: Counter[str], held: set[str]) -> None:
-    """Take out numbers and texts that have another place now."""
-    for word in [each for each in counts if each[0] == "#" and each in held]:
-        del counts[word]
 
 
 def _parents(one: Form, other: Form) -> tuple[str, ...]:

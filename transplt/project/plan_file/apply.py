@@ -132,12 +132,8 @@ def _holding(
         ]
     kept = []
     for path, choices in places:
-        its = tuple(each for each in choices if not _made_or_refused(each, settings))
+        portable = settings.style == "portable"
+        its = tuple(each for each in choices if not (
+            settings.unsafe_fixes if each.choice == APPLY else portable and each.choice in (NPU, HCCL)))  # fmt: skip
         kept += [(path, its)] if its else []
     return tuple(kept), refused
-
-
-def _made_or_refused(choice: Choice, settings: Settings) -> bool:
-    if choice.choice == APPLY:
-        return settings.unsafe_fixes
-    return choice.choice in (NPU, HCCL) and settings.style == "portable"

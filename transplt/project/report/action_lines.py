@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from transplt.base.errors import shown
@@ -130,7 +130,9 @@ def conditions(action: Action) -> Iterator[str]:
     where = _where(rest, action)
     if action.aside or where is None or len(options) > _MOST_PARTS:
         return
-    clauses = [gettext("with {options}", options=gettext(" or ").join(_named(options)))] * bool(options)
+    # What ends in `=` is an argument of a function.
+    named = (gettext("the argument {name}", name=each[:-1]) if each[-1] == "=" else each for each in sorted(options))
+    clauses = [gettext("with {options}", options=gettext(" or ").join(named))] * bool(options)
     clauses += [where] * bool(rest)
     called = not options and any(each.late != "other" for each in rest)  # it says where, and a training may call it
     if clauses:
@@ -147,11 +149,6 @@ def _where(findings: Sequence[Finding], action: Action) -> str | None:
     if telling is None or len(functions) > _MOST_PARTS or not all(telling.search(each) for each in functions):
         return None
     return gettext("when {functions} runs", functions=gettext(" or ").join(functions))
-
-
-def _named(options: Iterable[str]) -> list[str]:
-    """Options as they are asked for; what ends in `=` is an argument of a function."""
-    return [gettext("the argument {name}", name=each[:-1]) if each.endswith("=") else each for each in sorted(options)]
 
 
 def _counted(action: Action) -> Sequence[Finding]:
