@@ -34,7 +34,7 @@ from transplt.rules.tables import read_table
 ROOT = Path(__file__).resolve().parent.parent
 #: What marks a message in Python and in templates.
 KEYWORDS: dict[str, Any] = {
-    "gettext": None, "ngettext": (1, 2), "marked": None, "plural": (1, 2), "Sentence": None,
+    "gettext": None, "ngettext": (1, 2), "marked": None, "Sentence": None,
 }  # fmt: skip
 _METHODS = {".py": "python", ".j2": "jinja2.ext:babel_extract"}
 _SPEAKING = re.compile(r"base\.language import|\bn?gettext\(")

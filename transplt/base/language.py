@@ -52,11 +52,6 @@ def marked(message: str) -> str:
     return message
 
 
-def plural(one: str, more: str) -> tuple[str, str]:
-    """Both forms of a message with `{count}`, likewise."""
-    return one, more
-
-
 def gettext(message: str, /, **values: Any) -> str:
     """A message of ours in the language that is spoken, with the values in its places."""
     text = _catalogue(_spoken.get()).gettext(message) if message else message

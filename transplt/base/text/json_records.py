@@ -66,7 +66,10 @@ def _made(kind: Any) -> _Reader:
         return _one_of(get_args(kind))
     if get_origin(kind) is tuple:
         first, *rest = get_args(kind)
-        return _row(tuple, [_reader(each) for each in (first, *rest)]) if rest != [...] else _all(_reader(first))
+        if rest == [...]:
+            item = _reader(first)
+            return lambda raw: tuple(map(item, _exactly(list)(raw)))
+        return _row(tuple, [_reader(each) for each in (first, *rest)])
     if is_dataclass(kind):
         make: Any = kind
         hints = get_type_hints(kind)
@@ -119,13 +122,6 @@ def _either(readers: list[_Reader]) -> _Reader:
             except ValueError:
                 continue
         raise ValueError("none of the kinds there are")
-
-    return read
-
-
-def _all(reader: _Reader) -> _Reader:
-    def read(raw: Any) -> Any:
-        return tuple(map(reader, _exactly(list)(raw)))
 
     return read
 
