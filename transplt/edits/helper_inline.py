@@ -66,9 +66,7 @@ class Inline:
         """Functions and what they need and the file has not yet; None where they would stand below the node that calls
         one. `exact`: under their own names, whatever a function of the file has by one of them.
         """
-        style, version = self.work.settings.style, self.work.settings.torch_version
-        loaded = style == "portable" and loads_itself(version) and _NEEDS_IT.isdisjoint(names)  # a newer torch did so
-        parts = closure(around(names, partial(bare, loads=exact or not loaded)), names)
+        parts = closure(around(names, partial(bare, loads=self._loads(names, exact))), names)
         pieces = [piece for piece in parts.pieces if not {*piece.binds} <= {*self.names}]
         local: dict[str, str] = {}
         lines: dict[str, str] = {}  # by the full names of what they bring
@@ -97,6 +95,12 @@ class Inline:
         names = tuple(self.names[each] for each in bound)
         where = self._where(place, below, names, pieces, exact)
         return Added(where, text, names, tuple(lines.values()))
+
+    def _loads(self, names: tuple[str, ...], exact: bool) -> bool:
+        """Whether torch_npu has to be loaded in the file: a newer torch has done so."""
+        settings = self.work.settings
+        short = settings.style == "portable" and loads_itself(settings.torch_version)
+        return exact or not short or not _NEEDS_IT.isdisjoint(names)
 
     def _where(
         self, place: ast.stmt, below: ast.stmt | None, names: tuple[str, ...], pieces: list[Piece], asks_more: bool

@@ -196,10 +196,7 @@ def closure(every: dict[str, Module], names: Iterable[str]) -> Parts:
         seen.update(more)
     pieces = [piece for _, piece in known if id(piece) in wanted]
     used = {piece.module for piece in pieces}
-    modules = [each for each in every.values() if each.name in used]
-    always = {name for each in modules for name in each.always}
-    # Not what another module imports behind a question.
-    optional = tuple(dict.fromkeys(text for each in modules if not {*each.tried} <= always for text in each.optional))
+    optional = _tried([each for each in every.values() if each.name in used])
     ordered = sorted(imports.values(), key=lambda given: (given.module, given.name, given.asname))
     return Parts(tuple(ordered), optional, tuple(_state_first(pieces)))
 
@@ -212,6 +209,12 @@ def joined(pieces: Iterable[tuple[bool, str]]) -> str:
             text += "\n\n\n" if defines or defined else "\n\n" if before.startswith("if ") else "\n"
         text, before, defined = text + new, new, defines
     return text
+
+
+def _tried(modules: list[Module]) -> tuple[str, ...]:
+    """The imports in a `try` of some modules, each once; not what another of them imports behind a question."""
+    always = {name for each in modules for name in each.always}
+    return tuple(dict.fromkeys(text for each in modules if not {*each.tried} <= always for text in each.optional))
 
 
 def _one_of(before: Import | None, given: Import) -> Import:

@@ -86,8 +86,7 @@ def settle(
         ranges_of[cause.verdict].append((finding.span.start, finding.span.end, cause))
     beside = [*_beside(work, said)]
     ranges_of[TokenVerdict.CONVERTED] += beside
-    held = Cover(beside)
-    converted = taken_away(source.utf8, live, applied) | {each.start for each in live if held.cause(each) is not None}
+    converted = taken_away(source.utf8, live, applied) | _held(beside, live)
     covers = {verdict: Cover(ranges_of[verdict]) for verdict in TokenVerdict}
     not_converted = [*ranges_of[TokenVerdict.MANUAL], *ranges_of[TokenVerdict.UNKNOWN]]
     open_ = sorted((start, end) for start, end, _ in not_converted)
@@ -131,6 +130,12 @@ def _beside(work: Work, said: Iterable[Finding]) -> Iterator[Range]:
         for each in added if kept.reason == "both" else ():
             if start <= each.span.start <= (end if behind < 0 else behind + 1):
                 yield start, end, cause_of(each)
+
+
+def _held(ranges: Iterable[Range], live: Iterable[Token]) -> set[int]:
+    """Starts of the tokens in some ranges."""
+    inside = Cover(ranges)
+    return {token.start for token in live if inside.cause(token) is not None}
 
 
 def cause_of(finding: Finding) -> Cause:

@@ -41,8 +41,7 @@ def leave_npu_code(work: Work) -> None:
     """Take back what was planned in a portable file or project; say what is left for CUDA alone."""
     places = npu_places(work.source) if mentions_npu(work.source.utf8) else []
     if work.project.portable:
-        work.notes = [note.as_remark(HANDLED) if note.code in _UNDECIDED or note.code.startswith(KERNEL_CODES) else note
-                      for note in work.notes]  # fmt: skip
+        work.notes = [_handled(note) for note in work.notes]
     elif not _chooses(work, places):
         return
     sides = _sides_for_cuda(work, places)
@@ -64,6 +63,12 @@ def leave_npu_code(work: Work) -> None:
     work.withdraw_notes(lambda note: note.code == "NPU272" or (note.code != CODE and areas.hold(note.extent)))
     for side in sides:
         work.add(Kept(side, REASON))
+
+
+def _handled(note: Note) -> Note:
+    """A note in a project that trains on NPUs: a remark where it is undecided whether there is something to do."""
+    decided = note.code not in _UNDECIDED and not note.code.startswith(KERNEL_CODES)
+    return note if decided else note.as_remark(HANDLED)
 
 
 def _chooses(work: Work, places: list[int]) -> bool:

@@ -74,10 +74,15 @@ def plan(
         portable.adapt(work)
         load_at_entry(work)
     if settings.decided is not None:
-        for edit in work.rewrites:
-            if edit.level is Level.UNSAFE and not edit.asked and work.choice(edit.code, edit.node) == APPLY:
-                edit.asked, edit.message = True, f"{edit.message}, as {settings.decided.plan} says"
+        _ask(work, settings.decided.plan)
     return work
+
+
+def _ask(work: Work, name: str) -> None:
+    """The edits on offer that a plan asks for; `name` is that of its file."""
+    for edit in work.rewrites:
+        if edit.level is Level.UNSAFE and not edit.asked and work.choice(edit.code, edit.node) == APPLY:
+            edit.asked, edit.message = True, f"{edit.message}, as {name} says"
 
 
 @lru_cache(maxsize=32)

@@ -38,9 +38,7 @@ def what_holds(work: Work, wanted: list[Edit]) -> tuple[Outcome, list[Note]]:
         lost = _lost(work, group, wanted) or _over_a_rule(work, group, wanted)
         if not lost and not any(edit.group == group.name for edit in wanted):
             continue
-        reasons = (each.reason for each in outcome.failures
-                   if any(edit.group == group.name for edit in each.site.edits))  # fmt: skip
-        failed = lost or next(reasons, "")
+        failed = lost or _failed(outcome, group)
         unsound = "" if failed else _unsound(work, group, outcome)
         if why := failed or unsound or _broken(work, outcome, wanted):
             wanted = _without(wanted, group)
@@ -52,6 +50,12 @@ def what_holds(work: Work, wanted: list[Edit]) -> tuple[Outcome, list[Note]]:
         outcome, taken_back = _by_halving(work, wanted)
         notes += taken_back
     return outcome, notes
+
+
+def _failed(outcome: Outcome, group: Group) -> str:
+    """Why an edit of a group could not be made, empty when all were."""
+    why = (each.reason for each in outcome.failures if any(edit.group == group.name for edit in each.site.edits))
+    return next(why, "")
 
 
 def refused(source: Source, tree: ast.Module | None) -> str:

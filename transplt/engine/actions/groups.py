@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -126,6 +125,15 @@ def _declared(findings: list[Finding]) -> tuple[bool, set[str], set[str]]:
     return any(each.code.startswith(_OF_DEPENDENCIES) for each in asked), named, used
 
 
+def _of_kernels(findings: list[Finding]) -> dict[str, set[str]]:
+    """By path: the codes of what kernels in Triton say to a GPU, which are one port of the kernels of a file."""
+    codes: dict[str, set[str]] = {}
+    for each in findings:
+        if each.edit is None and each.code.startswith(KERNEL_CODES):
+            codes.setdefault(each.path, set()).add(each.code)
+    return codes
+
+
 def _as_a_whole(findings: list[Finding]) -> set[tuple[str, str]]:
     """The codes and packages, or parts of them, that findings speak of as a whole; and, torch apart, those of which
     several parts have the same answer.
@@ -225,11 +233,7 @@ class Groups:
                               and each.option == f"the extra {each.api}" and _under(each) != EXTRA}  # fmt: skip
         #: The newest Python that the syntax of a file needs which this one does not read.
         self._python = max(filter(None, (each.detail("python") for each in open_)), key=python_of, default="")
-        #: By path: the codes of what kernels in Triton say to a GPU, which are one port of the kernels of a file.
-        self._triton = defaultdict[str, set[str]](set)
-        for each in open_:
-            if each.edit is None and each.code.startswith(KERNEL_CODES):
-                self._triton[each.path].add(each.code)
+        self._triton = _of_kernels(open_)
         self._leading = _leading(open_)
 
     def of(self, finding: Finding) -> Group:

@@ -180,10 +180,7 @@ class _Account:
             left = Cause(TokenVerdict.MANUAL, finding.code)
             if finding.ignored:
                 left = Cause(TokenVerdict.IGNORED, finding.code, named(finding.ignored))
-            # Those of a source become one, of another file the first are kept.
-            self.reported += not (self.source or finding.ignored)
-            if self.reported <= MAX_FINDINGS:
-                self.findings.append(finding)
+            self._report(finding)
         rows = []
         for place, cause in causes:
             if place[0] in commented if cause is None else cause.reason == CODE_COMMENT:
@@ -191,6 +188,12 @@ class _Account:
             elif (cause := cause or left) is not None:
                 rows.append((place, cause))
         self.rows += _rows(line, rows)
+
+    def _report(self, finding: Finding) -> None:
+        """Keep a finding: those of a source become one, of another file the first do."""
+        self.reported += not (self.source or finding.ignored)
+        if self.reported <= MAX_FINDINGS:
+            self.findings.append(finding)
 
     def _cause(self, line: _Line, start: int, end: int, commented: bool = False) -> Cause | None:
         """What became of a word; None where nobody speaks of it, and it is part of no name that stays."""

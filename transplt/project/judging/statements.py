@@ -139,8 +139,7 @@ class _Neutral(ast.NodeTransformer):
             function.attr = name
         elif isinstance(function, ast.Name):
             function.id = name
-        named = ((each, each.arg or "") for each in node.keywords)  # not those that say where and how fast, not what
-        node.keywords = [each for each, word in named if word not in table["aside"] and not _CARD.search(word)]
+        node.keywords = [each for each in node.keywords if not _stands_aside(each.arg or "")]
         if name in ("to", "autocast"):
             node.args = [each for each in node.args if not _DEVICE.search(ast.unparse(each))]
             if name == "to" and isinstance(function, ast.Attribute) and not node.args and not node.keywords:
@@ -152,6 +151,11 @@ class _Neutral(ast.NodeTransformer):
         node.keywords = [each for each in node.keywords if usual.get(each.arg) != ast.unparse(each.value)]
         node.keywords.sort(key=lambda each: each.arg or "~")
         return node
+
+
+def _stands_aside(name: str) -> bool:
+    """Whether a keyword says where and how fast, and not what."""
+    return name in read_table(TABLE)["aside"] or _CARD.search(name) is not None
 
 
 def statements_of(tree: ast.Module, path: str) -> list[Statement]:
