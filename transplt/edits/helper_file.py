@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from functools import cache
 
 import transplt
+from transplt.base.grouped import grouped
 from transplt.edits.helper_import import taking
 from transplt.edits.helper_inline import bare
 from transplt.edits.helper_source import (
@@ -165,7 +166,5 @@ def _statements(imports: Iterable[Import]) -> list[str]:
     """Plain imports, then the others, one statement for each module."""
     every = [*imports]
     found = sorted(each.line for each in every if not each.name)
-    taken: dict[str, list[str]] = {}
-    for each in (each for each in every if each.name):
-        taken.setdefault(each.module, []).append(each.line.partition(" import ")[2])
+    taken = grouped((each.module, each.line.partition(" import ")[2]) for each in every if each.name)
     return found + [taking(f"from {module}", taken[module], _WIDTH) for module in sorted(taken, key=str.lower)]

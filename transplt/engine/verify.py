@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from transplt.base.finding import Effort, Level
+from transplt.base.grouped import grouped
 from transplt.base.settings import Settings
 from transplt.base.text.source import Source, UnreadableSource, read_source
 from transplt.edits.edit import Around, Beside, Edit, Note
@@ -212,10 +213,7 @@ def _by_halving(work: Work, edits: Sequence[Edit]) -> tuple[Outcome, list[Note]]
     if single and (why := _broken_by_lines(work, rest)):
         notes += [_taken_back(work, edit, why) for edit in single]
         rest = [edit for edit in rest if edit not in single]
-    by_node: dict[int, list[Edit]] = {}
-    for edit in edits:
-        if edit.rewrites:
-            by_node.setdefault(id(edit.node), []).append(edit)
+    by_node = grouped((id(edit.node), edit) for edit in edits if edit.rewrites)
     kept: list[Edit] = []
 
     def settle(groups: list[list[Edit]]) -> None:

@@ -10,6 +10,7 @@ import posixpath
 from collections import Counter
 from dataclasses import replace
 
+from transplt.base.grouped import grouped
 from transplt.base.settings import Settings
 from transplt.flow.chooser_place import finds, is_harmless, is_installed, npu_chooser, own_place, stop_of
 from transplt.flow.facts import ProjectFacts
@@ -307,9 +308,7 @@ def _on_their_own(project: ProjectFacts) -> frozenset[str]:
     linked = {path for path in speaking if layout.edges[path] or layout.importers.get(path)}
     if not linked:
         return frozenset()
-    of_folder: dict[str, list[str]] = {}
-    for path in speaking:
-        of_folder.setdefault(posixpath.dirname(path), []).append(path)
+    of_folder = grouped((posixpath.dirname(path), path) for path in speaking)
     return frozenset(path for folder, each in of_folder.items()
                      if folder and len(each) <= _FEW and linked.isdisjoint(each) for path in each)  # fmt: skip
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from transplt.base.closure import closure
+from transplt.base.grouped import grouped
 from transplt.flow.asked_names import unmet
 from transplt.flow.entry_text import NVML, Entry, of_others
 from transplt.flow.option_defaults import joined
@@ -428,10 +429,7 @@ def _chosen(reached: set[str], tree: _Tree) -> dict[str, str]:
     several = sorted(path for paths in folders.values() if len(paths) >= _SEVERAL for path in paths)
     choices = {path: name for path in several if (name := posixpath.basename(path)[:-3]).lower() not in given}
     rest = entries.keys() - _loaded(reached - tree.imported - choices.keys(), tree.leads, entries)
-    found: dict[str, list[str]] = {}
-    for path, name in choices.items():
-        for each in _loaded({path}, tree.leads, rest):
-            found.setdefault(each, []).append(name)
+    found = grouped((each, name) for path, name in choices.items() for each in _loaded({path}, tree.leads, rest))
     return {path: f"the module {names[0]}" for path, names in found.items() if len(names) == 1}
 
 
@@ -506,10 +504,7 @@ def _loaded(begin: Collection[str], leads: Mapping[str, set[str]], every: Collec
 
 
 def _leading_to(goals: Mapping[str, str], among: Iterable[str], leads: Mapping[str, set[str]]) -> dict[str, str]:
-    above: dict[str, list[str]] = {}
-    for path in among:
-        for target in leads[path]:
-            above.setdefault(target, []).append(path)
+    above = grouped((target, path) for path in among for target in leads[path])
     found = dict(goals)
     for path in closure(goals, lambda path: above.get(path, ())):
         found.update({each: found[path] for each in above.get(path, ()) if each not in found})

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from transplt.base.closure import closure
+from transplt.base.grouped import grouped
 from transplt.base.text.memo import Memo, Memoized
 from transplt.flow.asked_names import asked_for
 from transplt.flow.attributes import unify_attributes
@@ -303,10 +304,8 @@ def _bound(joined: ProjectFacts, every: list[ModuleFacts], entries: Mapping[str,
             path = other
         return path
 
-    heirs: dict[str, list[str]] = {}
-    for item in every if whole else ():
-        for base in (base for _, bases in item.code.classes for base in bases):
-            heirs.setdefault(made_in(base), []).append(item.path)
+    classes = ((item.path, bases) for item in (every if whole else ()) for _, bases in item.code.classes)
+    heirs = grouped((made_in(base), path) for path, bases in classes for base in bases)
     return frozenset(closure(whole, lambda path: heirs.get(path, ()))) - whole
 
 
@@ -403,9 +402,7 @@ def _join_names(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
         used.update(joined.canonical(name) for name in (*item.used_from, *item.imported))
         defined.update(f"{item.module}.{name}" for name in item.defined)
         joined.parameters.update(dict(item.parameters))
-    names_of: dict[str, list[str]] = {}
-    for name in (*defined, *imported):
-        names_of.setdefault(name.rpartition(".")[0], []).append(name)
+    names_of = grouped((name.rpartition(".")[0], name) for name in (*defined, *imported))
     for star in (star for item in every for star in item.stars):
         source = joined.canonical(star)
         if source in joined.modules:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from transplt.base.closure import closure
 from transplt.base.finding import Finding
+from transplt.base.grouped import grouped
 from transplt.flow.components import Components
 from transplt.flow.entry_points import TO_TRAIN
 from transplt.flow.facts import ProjectFacts
@@ -64,9 +65,7 @@ def layout_of(project: ProjectFacts) -> ImportLayout:
         for edge in edges:
             linked.link(path, edge.target)
             layout.importers.setdefault(edge.target, []).append(path)
-    groups: dict[str, list[str]] = {}
-    for path in files:
-        groups.setdefault(linked.find(path), []).append(path)
+    groups = grouped((linked.find(path), path) for path in files)
     layout.parts = {path: group for group in groups.values() for path in group}
     layout.ours = {path: facts.ours for path, facts in files.items() if facts.ours is not None}
     layout.bases = _bases(files, layout)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from transplt.base.closure import closure
+from transplt.base.grouped import grouped
 from transplt.flow.facts import ProjectFacts
 
 
@@ -72,9 +73,6 @@ def imports_of(project: ProjectFacts) -> Imports:
 
 
 def _imports(project: ProjectFacts) -> Imports:
-    importers: dict[str, list[str]] = {}
-    for path, targets in project.imports.items():
-        for target in targets:
-            importers.setdefault(target, []).append(path)
+    importers = grouped((target, path) for path, targets in project.imports.items() for target in targets)
     turned = {path: tuple(sorted(every)) for path, every in importers.items()}
     return Imports(project.imports, turned, project.guarded)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
+from transplt.base.grouped import grouped
 from transplt.base.text.memo import Memoized
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.gates.graph import Graph, ancestors
@@ -246,12 +247,9 @@ def _functions(program: Program, named: list[tuple[File, ast.expr]]) -> tuple[Fu
 
 def _set_defaults(program: Program) -> dict[str, tuple[Function, ...]]:
     """The functions of the program that parsers of subcommands are given as defaults, by the argument they become."""
-    given: dict[str, list[tuple[File, ast.expr]]] = {}
-    for file in program.files:
-        for call in file.scan.calls:
-            if last_name(call.func) == "set_defaults":
-                for keyword in call.keywords:
-                    given.setdefault(keyword.arg or "", []).append((file, keyword.value))
+    calls = ((file, each) for file in program.files for each in file.scan.calls)
+    setting = ((file, call) for file, call in calls if last_name(call.func) == "set_defaults")
+    given = grouped((each.arg or "", (file, each.value)) for file, call in setting for each in call.keywords)
     return {name: found for name, values in given.items() if (found := _functions(program, values))}
 
 

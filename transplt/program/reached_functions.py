@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from transplt.base.grouped import grouped
 from transplt.program.program import File, Function, Program, enclosing_function
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
@@ -14,10 +15,7 @@ def reached_functions(program: Program, begin: list[ast.stmt] | None = None) -> 
 
     `begin`: the statements of the main file's top level to begin with; all of them without it.
     """
-    by_name: dict[str, list[Function]] = {}
-    for file in program.files:
-        for function in file.scan.functions:
-            by_name.setdefault(function.name, []).append(function)
+    by_name = grouped((function.name, function) for file in program.files for function in file.scan.functions)
     reached: set[ast.AST] = set()
     pending: list[ast.AST] = []
     main = program.files[0]

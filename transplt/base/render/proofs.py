@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from transplt.base.grouped import grouped
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -30,10 +32,7 @@ def proofs(manifest: dict[str, Any], seen: Iterable[Seen]) -> list[tuple[int, st
     """
     rows = manifest.get("actions")
     actions = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    proven: dict[int, list[str]] = {}
-    for each in dict.fromkeys(seen):
-        for number in _about(actions, each):
-            proven.setdefault(number, []).append(str(each))
+    proven = grouped((number, str(each)) for each in dict.fromkeys(seen) for number in _about(actions, each))
     found = []
     for place, lines in sorted(proven.items()):
         own = actions[place].get("number")

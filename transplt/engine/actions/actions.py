@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from transplt.base.finding import Effort, Finding
+from transplt.base.grouped import grouped
 from transplt.base.language import Sentence, marked
 from transplt.engine.actions.action import Action, Place, written_by
 from transplt.engine.actions.effort import HOURS
@@ -308,9 +309,7 @@ def _by_hand(draft: _Draft) -> str:
     if draft.group.how:
         return draft.group.how
     kind, how = draft.group.kind if draft.group.kind in _LEADING | PACKAGES else "", ""
-    helped: dict[str, list[Finding]] = {}
-    for finding in (each for each, _ in draft.findings if each.help):
-        helped.setdefault(finding.help, []).append(finding)
+    helped = grouped((finding.help, finding) for finding, _ in draft.findings if finding.help)
     # what goes with the findings of a leading code comes behind them
     ranked = sorted(helped.items(), key=lambda item: (kind not in ("", item[1][0].code), -len(item[1]), item[0]))
     for text, found in ranked[: _MOST_HELPS + 1]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
+from transplt.base.grouped import grouped
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.base.text.cuda_words import WORDS
 from transplt.base.text.requirement import normalised
@@ -77,9 +78,7 @@ def nearest(name: str, most: int = 5) -> list[str]:
     """Names in the tables that are like `name`; those with the same last part first, then those with one like it."""
     last = name.rpartition(".")[2]
     names = known_names()
-    by_last: dict[str, list[str]] = {}
-    for each in names:
-        by_last.setdefault(each.rpartition(".")[2], []).append(each)
+    by_last = grouped((each.rpartition(".")[2], each) for each in names)
     same = by_last.get(last, [])
     like = difflib.get_close_matches(name[:100], names, n=most, cutoff=0.7)
     like += difflib.get_close_matches(name[:100].upper(), _variables(), n=most, cutoff=0.7)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from transplt.base.grouped import grouped
 from transplt.base.text.markers import holds_on_linux
 from transplt.base.text.requirement import NAME, Requirement, requirement_in
 from transplt.base.text.toml import parse_toml
@@ -217,9 +218,7 @@ def _toml(text: str) -> Iterator[Requirement]:
         table = parse_toml(text)
     except ValueError:
         return
-    places: dict[tuple[str, ...], list[TomlValue]] = {}
-    for value in toml_values(text):
-        places.setdefault(value.path, []).append(value)
+    places = grouped((value.path, value) for value in toml_values(text))
     for path in _lists(table):
         for place in places.get((*path, ITEM), ()):
             if text[place.start] in "\"'" and not text.startswith(('"""', "'''"), place.start):

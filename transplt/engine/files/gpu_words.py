@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from transplt.base.finding import Finding, Level, Span
+from transplt.base.grouped import grouped
 from transplt.base.text.commands import flags_of, logical_lines
 from transplt.base.text.ignore_comments import ignore_comments, switched_off
 from transplt.base.text.key_paths import key_lines
@@ -103,9 +104,7 @@ def _flags(lines: list[str]) -> Iterator[_Hit]:
 
 def _keys(text: str) -> Iterator[_Hit]:
     lines = key_lines(text)
-    near: dict[int, list[str]] = {}
-    for line in lines:
-        near.setdefault(line.above, []).append(line.path.rpartition(".")[2])
+    near = grouped((line.above, line.path.rpartition(".")[2]) for line in lines)
     known: dict[tuple[int, str], bool] = {}
 
     def stands_beside(place: PathPlace, above: int) -> bool:

@@ -20,6 +20,7 @@ from transplt.base.finding import (
     TokenRow,
     TokenVerdict,
 )
+from transplt.base.grouped import grouped
 from transplt.base.render.cell import first_of, many
 from transplt.base.settings import TorchTarget
 from transplt.base.text.cuda_words import WORD, WORDS, mentions_cuda
@@ -251,9 +252,7 @@ class _Account:
 
 def _one_a_source(findings: Iterable[Finding]) -> Iterator[Finding]:
     """The lines of a source are ported together: what is left of them is one finding, at the first of them."""
-    by_reason: dict[str, list[Finding]] = {}
-    for finding in findings:
-        by_reason.setdefault(finding.ignored, []).append(finding)
+    by_reason = grouped((finding.ignored, finding) for finding in findings)
     for same in by_reason.values():
         names = tuple(dict.fromkeys(detail for each in same for detail in each.details))
         lines = first_of([str(each.span.line) for each in same], _MOST_NAMED)

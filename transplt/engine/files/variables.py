@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from transplt.base.finding import Effort, Level
+from transplt.base.grouped import grouped
 from transplt.edits.edit import Edit, Extent, Finds, Found, Kept, Note, extent_of
 from transplt.engine.files.document import Document
 from transplt.rules.containers import paths_text, variable_text
@@ -96,10 +97,7 @@ def together(document: Document, finds: Finds) -> Finds:
     What one command is given is decided with the rest: such a place is rare, and either name alone is wrong.
     """
     found = list(finds)
-    edits: dict[str, list[Edit]] = {}
-    for each in found:
-        if isinstance(each, Edit) and each.api in variables():
-            edits.setdefault(each.api, []).append(each)
+    edits = grouped((each.api, each) for each in found if isinstance(each, Edit) and each.api in variables())
     held = {name for name, same in edits.items() if _stays(document, name, same, found)}
     for each in found:
         if not isinstance(each, Edit) or each.api not in held:

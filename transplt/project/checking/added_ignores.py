@@ -8,6 +8,7 @@ from pathlib import Path
 
 from transplt.base.errors import UsageError, shown
 from transplt.base.finding import Finding
+from transplt.base.grouped import grouped
 from transplt.base.render.cell import first_of, many, visible
 from transplt.base.text.ignore_comments import ignore_comments
 from transplt.base.text.regular_file import NOTEBOOKS, read_regular
@@ -31,9 +32,7 @@ def with_comments(result: CheckResult, why: str) -> CheckResult:
     """The result of a check with `fix`, whose changes hold a comment for what is left too; its notes say how many, and
     which lines can take none.
     """
-    by_path: dict[str, list[Finding]] = {}
-    for item in result.new:
-        by_path.setdefault(item.finding.path, []).append(item.finding)
+    by_path = grouped((item.finding.path, item.finding) for item in result.new)
     changes = {change.path: change for change in result.changes}
     left: list[Finding] = []
     lines = files = 0

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from transplt.base.errors import UsageError
+from transplt.base.grouped import grouped
 from transplt.base.plan_decisions import APPLY, HCCL, NPU, Choice, Decided, matches
 from transplt.base.settings import Settings, listed
 from transplt.fixers.adaptors.table import parse_adaptors
@@ -89,9 +90,7 @@ def apply_plan(
     places, lost = find_places(folder, plan.places)
     places, refused = _holding(places, settings)
     said += lost + refused
-    codes: dict[str, list[str]] = {}
-    for pattern, code in plan.codes:
-        codes.setdefault(pattern, []).append(code)
+    codes = grouped(plan.codes)
     off = tuple((pattern, tuple(its)) for pattern, its in codes.items())
     if not (keys or places or plan.left or off or said):
         return Planned({}, None)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from transplt.base.errors import reason
+from transplt.base.grouped import grouped
 from transplt.base.plan_decisions import Choice
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import Source, UnreadableSource, read_source
@@ -66,10 +67,7 @@ def find_places(
     folder: Path, places: Iterable[PlannedPlace]
 ) -> tuple[tuple[tuple[str, tuple[Choice, ...]], ...], list[str]]:
     """What is decided, by path, at the places as they are now; and what is not there any more, a sentence each."""
-    by_path: dict[str, list[PlannedPlace]] = {}
-    for place in places:
-        if place.choice != OPEN:
-            by_path.setdefault(place.path, []).append(place)
+    by_path = grouped((place.path, place) for place in places if place.choice != OPEN)
     found, lost = [], []
     for path, its in sorted(by_path.items()):
         lines = lines_of(folder, path)

@@ -36,6 +36,7 @@ from transplt.base.disk.git_objects import (
 from transplt.base.disk.walk import LARGE_FILE_BYTES
 from transplt.base.errors import CannotFinish, UsageError, reason, shown
 from transplt.base.finding import Finding, Level
+from transplt.base.grouped import grouped
 from transplt.base.render.cell import many
 from transplt.base.render.verdict import Verdict, Word
 from transplt.base.text.frames import decoded
@@ -429,9 +430,7 @@ def _commit_checklist(
     given = replace(options, source=grown.folder, out=scratch / "left")
     left = diff_tree(make_plan(replace(given, unsafe_fixes=None)))
     # What it blocks is known of the program as it was: a branch has no word of CUDA that tells what trains.
-    met: dict[tuple[str, str, str], list[Finding]] = {}
-    for each in reversed(done.result.open_findings):
-        met.setdefault((each.path, each.code, each.message), []).append(each)
+    met = grouped(((each.path, each.code, each.message), each) for each in reversed(done.result.open_findings))
     rows = [(each, met.get((each.path, each.code, each.message), [each])) for each in left.findings]
     found = [(each, same.pop() if len(same) > 1 else same[0]) for each, same in rows]  # in the order of the file
     again = [replace(each, aside=was.aside, late=was.late, option=was.option, blocks=was.blocks)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from transplt.base.errors import shown
 from transplt.base.finding import Level
+from transplt.base.grouped import grouped
 from transplt.base.language import gettext, ngettext, translated
 from transplt.base.render.cell import visible
 from transplt.engine.analysis.sheets import analysis_sheet
@@ -30,9 +31,7 @@ def details(result: RunResult, width: int = 0) -> Iterator[str]:
     yield from _codes(result)
     for finding in sorted(result.apex_levels, key=lambda finding: finding.detail("level")):
         yield f"  {shown(finding.path)}:{finding.span.line}: {visible(finding.message)}"
-    by_reason: dict[str, list[str]] = {}
-    for item in result.left_out:
-        by_reason.setdefault(item.reason, []).append(shown(item.path))
+    by_reason = grouped((item.reason, shown(item.path)) for item in result.left_out)
     for why, paths in sorted(by_reason.items()):
         yield "  " + gettext("left out, {why}: {names}", why=translated(why), names=", ".join(paths))
     yield from (f"  {line}" for line in result.planned)

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from transplt.base.finding import Finding
+from transplt.base.grouped import grouped
 from transplt.base.language import gettext, of_pages
 from transplt.base.render.cell import visible
 from transplt.base.render.templates import asset, fill
@@ -49,9 +50,7 @@ def _link(file: ShownFile | None) -> dict[str, str] | None:
 
 def _rows(rows: list[DiffRow], findings: tuple[Finding, ...]) -> Iterator[str]:
     """Each row as HTML, with the findings of its line; a template takes several times as long for these."""
-    by_line: dict[int, list[Finding]] = {}
-    for finding in findings:
-        by_line.setdefault(finding.span.line, []).append(finding)
+    by_line = grouped((finding.span.line, finding) for finding in findings)
     last: int | None = None
     for row in rows:
         at, notes = "", ""
@@ -89,10 +88,7 @@ def _note(finding: Finding) -> str:
 
 def _elsewhere(findings: tuple[Finding, ...], there: set[int | None]) -> list[dict[str, Any]]:
     """Findings of lines that the diff does not have; the first of a line can be linked to."""
-    made: dict[int, list[Finding]] = {}
-    for finding in findings:
-        if finding.span.line not in there:
-            made.setdefault(finding.span.line, []).append(finding)
+    made = grouped((finding.span.line, finding) for finding in findings if finding.span.line not in there)
     return [
         {"note": _note(each), "line": line, "at": "" if at else f"L{line}"}
         for line, same in made.items()

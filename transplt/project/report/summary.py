@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from transplt.base.disk.manifest import LEFT_OUT
 from transplt.base.errors import shown
 from transplt.base.finding import Level
+from transplt.base.grouped import grouped
 from transplt.base.language import gettext, ngettext, translated
 from transplt.base.render.cell import visible
 from transplt.engine.actions.actions import actions_of
@@ -133,9 +134,7 @@ def _failed(result: RunResult) -> Iterator[str]:
         for record in result.failed
     ]
     reasons += [(shown(finding.path), finding.text) for finding in result.unread]
-    by_reason: dict[str, list[str]] = {}
-    for path, why in reasons:
-        by_reason.setdefault(visible(translated(why)), []).append(path)
+    by_reason = grouped((visible(translated(why)), path) for path, why in reasons)
     for why, paths in tuple(by_reason.items())[:_MOST_NAMES]:
         yield gettext("failed: {path}: {why}", path=few(paths), why=why)
     if len(by_reason) > _MOST_NAMES:

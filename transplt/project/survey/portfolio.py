@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from transplt.base.grouped import grouped
 from transplt.engine.actions.action import BLOCKS_TEXT
 from transplt.project.survey.fingerprint import SCHEMA
 
@@ -119,11 +120,7 @@ def packages(rows: Iterable[_Row]) -> list[_Row]:
 
 def kernels(rows: Iterable[_Row]) -> list[_Row]:
     """CUDA kernels by name, with the repositories that have one of it, the commonest first."""
-    found: dict[str, list[str]] = {}
-    for row in rows:
-        for each in row["things"]:
-            if each["kind"] == "kernel":
-                found.setdefault(each["name"], []).append(row["name"])
+    found = grouped((each["name"], row["name"]) for row in rows for each in row["things"] if each["kind"] == "kernel")
     return [
         {"kernel": name, "in": sorted(set(names))}
         for name, names in sorted(found.items(), key=lambda item: (-len(set(item[1])), item[0]))

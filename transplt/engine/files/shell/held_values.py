@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
 
+from transplt.base.grouped import grouped
 from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Finds, Kept
 from transplt.engine.files.shell.arguments import DEFAULT, Place, Reads, changed, option_names
@@ -38,9 +39,7 @@ def held_changes(script: Script, elsewhere: frozenset[int], reads: Reads) -> Fin
             continue
         for text, start in _literals(script, value):
             literals.setdefault(script.text(target), []).append((text, start, script.sound(node)))
-    places: dict[str, list[Node]] = {}
-    for node in script.walk("variable_name") if literals else ():
-        places.setdefault(script.text(node), []).append(node)
+    places = grouped((script.text(node), node) for node in (script.walk("variable_name") if literals else ()))
     for name, values in literals.items():
         yield from _of_variable(script, name, values, places.get(name, []), reads)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from transplt.base.finding import Effort, Level
+from transplt.base.grouped import grouped
 from transplt.base.text.cuda_words import mentions_cuda
 from transplt.edits.edit import Edit, Extent, Finds, Kept, Note
 from transplt.engine.files.shell.launches import takes_the_module
@@ -61,9 +62,7 @@ class Use:
 
 def variable_changes(script: Script, elsewhere: frozenset[int]) -> Finds:
     """What becomes of the variables of CUDA; `elsewhere`: nodes (their ids) of which somebody else speaks."""
-    by_name: dict[str, list[Use]] = {}
-    for use in _uses(script, elsewhere):
-        by_name.setdefault(use.name, []).append(use)
+    by_name = grouped((use.name, use) for use in _uses(script, elsewhere))
     own = {name for name, uses in by_name.items() if any(use.role == "set" for use in uses)}
     portable = script.for_both
     for name, uses in by_name.items():

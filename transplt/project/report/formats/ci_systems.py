@@ -6,6 +6,7 @@ import json
 from xml.sax.saxutils import escape, quoteattr
 
 from transplt.base.finding import Effort
+from transplt.base.grouped import grouped
 from transplt.base.render.cell import visible
 from transplt.project.report.check_results import CheckedFinding, CheckResult
 
@@ -58,9 +59,7 @@ def render_gitlab(result: CheckResult) -> str:
 
 def render_junit(result: CheckResult) -> str:
     """One test case a finding, all of them failed; a single one that passed when nothing is left."""
-    by_path: dict[str, list[CheckedFinding]] = {}
-    for item in result.new:
-        by_path.setdefault(visible(item.finding.path), []).append(item)
+    by_path = grouped((visible(item.finding.path), item) for item in result.new)
     count = len(result.new)
     lines = ['<?xml version="1.0" encoding="utf-8"?>']
     lines.append(f'<testsuites name="transplt" tests="{max(count, 1)}" failures="{count}" errors="0">')

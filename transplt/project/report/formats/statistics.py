@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from transplt.project.report.check_results import CheckedFinding, CheckResult
+from transplt.base.grouped import grouped
+from transplt.project.report.check_results import CheckResult
 from transplt.project.report.titles import title
 
 
@@ -20,9 +21,7 @@ class CodeCount:
 
 def statistics(result: CheckResult) -> list[CodeCount]:
     """The codes of the findings that are new, the commonest first."""
-    items: dict[str, list[CheckedFinding]] = {}
-    for item in result.new:
-        items.setdefault(item.finding.code, []).append(item)
+    items = grouped((item.finding.code, item) for item in result.new)
     counted = [
         CodeCount(code, title(code), len(found), sum(bool(item.fix) for item in found))
         for code, found in items.items()
