@@ -115,12 +115,12 @@ def test_a_migration_in_chinese(project: Path) -> None:
 
 
 def test_how_an_action_is_done_is_chinese_and_its_machine_words_are_not(project: Path) -> None:
-    (project / "run.sh").write_text("nvidia-smi --query-gpu=name --format=csv | tail -1\n")
+    (project / "requirements.txt").write_text("nvidia-apex\n")
     (project / "tool.py").write_text("import torch\nkind = 'x' if torch.version.cuda > '11' else 'y'\n")
-    english = "npu-smi info lists the cards in another format: code that parses the output has to change"
-    assert f"<p>{english}</p>" in migrated(project)[1]
+    english = "remove it if nothing imports apex; otherwise build the Ascend version (gitcode.com/Ascend/apex)"
+    assert f"<p>{english}" in migrated(project)[1]
     _, page = migrated(project, "--language", "zh")
-    assert "<p>npu-smi info 以另一种格式列出卡：解析其输出的代码须修改</p>" in page and f"<p>{english}" not in page
+    assert "<p>若无处导入 apex 则删除；否则构建昇腾版本" in page and f"<p>{english}" not in page
     assert re.search('<p lang="en">', page), "what the catalogue does not have says that it is English"
     workbook = (project.parent / "out" / "proj_msft" / "change_list.csv").read_text("utf-8")
     assert not re.search("[\u4e00-\u9fff]", workbook)
