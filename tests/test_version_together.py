@@ -242,6 +242,15 @@ def test_files_that_exclude_each_other(
     assert (target.version, first.path, first.span.line, first.message) == (version, path, line, message)
 
 
+def test_a_release_that_both_allow_is_no_contradiction(tmp_path: Path) -> None:
+    """2.1.0 is left out, which torch_npu 2.1 goes with; the lock has 2.1.1, and both hold."""
+    tree = {"setup.py": "setup(\n    install_requires=['torch>=2.0.0,<3,!=2.1.0'],\n)\n"}
+    found = choose_target(made(tmp_path, {**tree, "requirements.txt": "torch==2.1.1\n"}), None)
+    assert found.disagreements == ()
+    found = choose_target(made(tmp_path / "b", {**tree, "requirements.txt": "torch==2.1.0\n"}), None)
+    assert len(found.disagreements) == 1
+
+
 def test_a_list_of_what_was_installed_contradicts_nothing(tmp_path: Path) -> None:
     """It stays as it is, and another finding says so: a migration that pins torch elsewhere must not add one."""
     tree = {"env.yml": conda("pytorch=2.6"), "requirements.txt": "pytorch=1.4.0=py3.7_cuda10.1\nnumpy=1.18.1=py37_0\n"}

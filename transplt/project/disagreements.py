@@ -30,13 +30,14 @@ def disagreements(found: Sequence[Voice], version: str) -> tuple[Finding, ...]:
             continue
         other = next((each for each in agreed if not each.allowed & voice.allowed), agreed[-1])
         files = (voice.asks[0].pin.path, other.asks[0].pin.path)
-        if files in told and files[0] != files[1]:
+        here, there = voice.ask_without(other), other.ask_without(voice)
+        if (files in told and files[0] != files[1]) or here.meets(there):
             continue
         told.add(files)
         pin = voice.asks[0].pin
         line = pin.text.split("\n")[pin.line - 1].encode("utf-8", "replace")
         if not any(comment.holds_for(CODE) for comment in ignore_comments(line)):
-            findings.append(_finding(voice.ask_without(other), other.ask_without(voice), version))
+            findings.append(_finding(here, there, version))
     return tuple(findings)
 
 

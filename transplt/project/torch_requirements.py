@@ -65,6 +65,12 @@ class Ask:
         """The same, and whether there is a torch_npu for it."""
         return self._text(() if self.read.allowed & {*TORCH_VERSIONS} else ("no torch_npu",))
 
+    def meets(self, other: Ask) -> bool:
+        """Whether a release of torch is in both, be there a torch_npu for it or not."""
+        wanted = _set_of(f"{self.pin.specifier},{other.pin.specifier}") if self.direct and other.direct else None
+        releases = (f"{minor}.{patch}" for minor in torch_minors() for patch in range(_PATCHES))
+        return wanted is not None and any(map(wanted.contains, releases))
+
     def _text(self, more: tuple[str, ...]) -> str:
         name = "torch" if self.pin.package in TORCH else self.pin.package
         said = (*(() if self.direct else (_spelled(self.read.allowed),)), *more)
