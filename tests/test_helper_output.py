@@ -70,10 +70,12 @@ def test_what_is_listed(project: Path, tmp_path: Path) -> None:
     done = run("-i", str(project), "-o", str(out))
     said = "npu_port.py: new file for the port: OneCardDataParallel; it is part of your project now"
     assert said in " ".join(done.stderr.split())
-    assert " in 3 of 3 files\n" in done.stderr
+    assert "converted: 8 edits in 3 of 3 files and npu_port.py\n" in done.stderr
     with open(out / "proj_msft" / "change_list.csv", newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["File"] == "npu_port.py"]
+        every = [*csv.DictReader(file)]
+    rows = [row for row in every if row["File"] == "npu_port.py"]
     (row,) = rows
+    assert len(every) == 8  # one count on every face
     assert row["Code"] == "NPU156" and row["Operation Type"] == "INSERT" and not row["Before"]
     assert row["After"].startswith("# SPDX-License-Identifier: 0BSD\\n")
     manifest = json.loads((out / "proj_msft" / ".transplt" / "manifest.json").read_text())

@@ -122,7 +122,10 @@ def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]
             "left to do by hand: {count} action, {hours}", "left to do by hand: {count} actions, {hours}",
             len(separate(done.left)), hours=about(total_hours(done.left)),
         ) + (
-            gettext("; transplt -i {project} -o OUT --style portable reports all of them", project=shlex.quote(project))
+            gettext(
+                "; transplt -i {project} -o OUT --style portable reports them, with what this branch settles",
+                project=shlex.quote(project),
+            )
             if done.body else gettext("; NPU_PORT.md on the branch lists them")
         )  # fmt: skip
     if done.commits:

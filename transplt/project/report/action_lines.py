@@ -58,7 +58,7 @@ def first_actions(actions: Sequence[Action], most: int, width: int = 0) -> Itera
     """How many actions there are, and one line for each of the first: what to do, what it blocks, where to begin."""
     head = _head(actions)
     if len(actions) > most:
-        head = gettext("{actions}; the first {most}", actions=head, most=most)
+        head = gettext("{actions}; the first {most}", actions=head, most=len(separate(actions[:most])))
     yield from wrapped("  " + gettext("{actions}:", actions=head), width, _MARGIN)
     for number, action in enumerate(actions[:most], 1):
         more = action.lines - 1

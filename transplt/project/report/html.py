@@ -76,7 +76,7 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
     host = host_settings_by_group() if result.settings.tune else ()
     omitted = len(findings) - sum(len(file.findings) for file in files)
     groups = action_groups(actions, places)
-    edits, left, counted = len(result.own_edits), len(open_findings), of_python(result)
+    edits, left, counted = len(result.edits), len(open_findings), of_python(result)
     contents = _contents(len(separate(actions)), groups, len(findings), len(files), host=bool(host), pages=len(pages))
     page = fill(
         TEMPLATE,

@@ -143,12 +143,6 @@ class RunResult:
         return [record for record in self.files if record.kind == HELPER]
 
     @property
-    def own_edits(self) -> list[Finding]:
-        """The edits that count: not those that are the text of a new file, which the summary names in its own line."""
-        added = {record.path for record in self.helpers}
-        return [finding for finding in self.edits if finding.path not in added]
-
-    @property
     def without_card(self) -> bool:
         """Whether it uses torch, and nothing in it asks for a card."""
         uses = any(record.support is not None and record.support.uses for record in self.python_files)
@@ -172,7 +166,7 @@ class RunResult:
 
     @property
     def edits(self) -> list[Finding]:
-        """The applied edits: one record each, sorted by path and place."""
+        """The applied edits, a new file for the port among them: one record each, sorted by path and place."""
         return [finding for finding in self.findings if finding.applied and finding.edit is not None]
 
     @property
@@ -197,9 +191,9 @@ class RunResult:
         return int(bool(self.open_findings or self.residue or not self.complete))
 
     def counts_by_code(self) -> dict[str, Counter[str]]:
-        """How many findings each code has: `done` (own_edits), `left` for a person, `ignored`, and mere `remarks`."""
+        """How many findings each code has: `done` (edits), `left` for a person, `ignored`, and mere `remarks`."""
         counts = {name: Counter[str]() for name in ("done", "left", "remarks", "ignored")}
-        counts["done"].update(finding.code for finding in self.own_edits)
+        counts["done"].update(finding.code for finding in self.edits)
         for finding in self.findings:
             if not finding.applied:
                 kept = "ignored" if finding.ignored else "remarks"

@@ -64,12 +64,14 @@ def _to_do(result: RunResult, verbose: int, width: int) -> Iterator[str]:
 def _converted(result: RunResult) -> Iterator[str]:
     """How much was edited, and what became of the CUDA words."""
     added = {record.path for record in result.helpers}  # told by a line of their own
-    edits = result.own_edits
+    edits = result.edits
     files, looked = ([each for each in records if each.path not in added] for records in (result.changed, result.files))
     unsafe = sum(finding.level is Level.UNSAFE for finding in edits)
     line = ngettext("{count} edit", "{count} edits", len(edits))
     line += gettext(" ({count} unsafe)", count=unsafe) if unsafe else ""
     changed = ngettext("{changed} of {count} file", "{changed} of {count} files", len(looked), changed=len(files))
+    if added:
+        changed = gettext("{files} and {path}", files=changed, path=few(sorted(map(shown, added))))
     if not edits:
         yield ngettext("no edits; {count} file looked at", "no edits; {count} files looked at", len(result.files))
         if result.without_card:

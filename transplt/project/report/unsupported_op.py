@@ -94,7 +94,7 @@ def _summary(result: RunResult, counts: dict[str, int]) -> Iterator[tuple[str | 
     yield ("Python files", len(result.python_files))
     yield ("files changed", len(result.changed))
     yield ("files that could not be read", len(result.failed) + len(result.unread))
-    yield ("edits", len(result.own_edits))
+    yield ("edits", len(result.edits))
     for name, count in counts.items():
         yield (f"in the sheet {name}", count)
     by_kind = result.counts_by_code()
