@@ -180,6 +180,7 @@ def test_a_parent_that_refuses(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
         ("utf16.py", "import torch\ntorch.cuda.synchronize()\n".encode("utf-16")),
         ("latin1.py", "import torch\n# caf\xe9\ntorch.cuda.synchronize()\n".encode("latin-1")),
         ("cookie.py", b"# -*- coding: no-such-codec -*-\nimport torch\ntorch.cuda.synchronize()\n"),
+        ("nothing_of_cuda.py", b"row = r'|(\n"),
         ("template.py", b"import torch\n{{ cookiecutter.x }} = torch.cuda.synchronize(\n"),
     ],
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from transplt.base import stages
-from transplt.base.finding import Cause, FileResult, Finding, Status, TokenVerdict
+from transplt.base.finding import Cause, FileResult, Finding, TokenVerdict
 from transplt.base.settings import Settings
 from transplt.base.text.given_values import names_given
 from transplt.base.text.old_names import may_hold_old_names
@@ -187,14 +187,7 @@ def migrate_source(data: bytes, path: str, settings: Settings, project: ProjectF
 
 def survey_source(data: bytes, path: str, settings: Settings, project: ProjectFacts | None = None) -> FileResult:
     """What `migrate_source` would find, without working out the edits: their findings say where they would be."""
-    result = _finished(data, path, settings, project or ProjectFacts(), survey)
-    if result.support is None and result.status is Status.OK and concerns(data, path):
-        # A file without CUDA words that cannot be parsed: a migration copies it, an analysis has to say so.
-        try:
-            File.of(path, data)
-        except UnreadableSource as error:
-            return unreadable_result(data, path, error)
-    return result
+    return _finished(data, path, settings, project or ProjectFacts(), survey)
 
 
 def _finished(
@@ -204,7 +197,7 @@ def _finished(
         return result
     recalled = project.files.take(path, data)
     if _says_nothing(data, path, settings, project, recalled):
-        if (error := why_unread(data, alone=not project.known)) is not None:
+        if (error := why_unread(data, whole=settings.analysis or not project.known)) is not None:
             return unreadable_result(data, path, error)
         return _analysed(FileResult(path, data), data, recalled, settings, project)
     try:

@@ -26,16 +26,16 @@ def silent_result(data: bytes, path: str, settings: Settings) -> FileResult | No
     asked = settings.codemods or settings.adds_code or settings.leaves(path)
     if asked or concerns(data, path) or worth_a_look(data, settings) or may_hold_old_names(data):
         return None
-    error = why_unread(data, alone=True)
+    error = why_unread(data, whole=True)
     return FileResult(path, data) if error is None else unreadable_result(data, path, error)
 
 
-def why_unread(data: bytes, *, alone: bool) -> UnreadableSource | None:
-    """Why Python does not read a file without a literal. Of a project it is not parsed, only its bytes are looked at;
-    of a file that is given alone somebody wants to know.
+def why_unread(data: bytes, *, whole: bool) -> UnreadableSource | None:
+    """Why Python does not read a file without a literal. It is parsed where the `whole` of it is asked about, as a
+    migration says that nothing is left to do; else only its bytes are looked at.
     """
     try:
-        if alone:
+        if whole:
             parse(read_source(data))
         elif not data.isascii() or b"\0" in data or b"coding" in data[:1000]:
             read_source(data)
