@@ -15,6 +15,8 @@ _ENDS = re.compile(
     r"|batch|stack|input|weight)$"
 )
 _STARTS = re.compile(r"^(?:cuda|launch|gpu|stack|run|call)_")
+#: A package for releases of torch from 2.6 to 2.8. Source: DrivingSDK@e667017, README.md.
+_DRIVING = "mx_driving."
 _HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 #: Names that say no more than that there is an operator.
 _NOTHING = frozenset("forward backward fwd bwd kernel cuda op ext adam fused main test".split())
@@ -59,8 +61,12 @@ def replacement(row: dict[str, Any]) -> str:
 
 
 def instead_of(row: dict[str, Any]) -> str:
-    """What takes the place of an operator, with its name; empty where nothing does."""
-    return f"instead of {row['name']}: {' or '.join(row['npu'])}" if row["npu"] else ""
+    """What takes the place of an operator, with its name; empty where nothing does. What few releases of torch have
+    comes last.
+    """
+    calls = sorted(row["npu"], key=lambda call: call.startswith(_DRIVING))
+    some = " (mx_driving: torch 2.6 to 2.8)" * any(call.startswith(_DRIVING) for call in calls)
+    return f"instead of {row['name']}: {' or '.join(calls)}{some}" if calls else ""
 
 
 @cache
