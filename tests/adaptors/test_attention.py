@@ -294,6 +294,32 @@ def test_in_one_file_a_try_with_two_spellings_goes() -> None:
     assert "return flash_attn_unpadded_qkvpacked_func(qkv, ends, 9, 0.0, causal=True)" in text
 
 
+GATED = """
+    import torch
+    from flash_attn import flash_attn_func
+
+    def attend(q, k, v):
+        if q.device.type == "cuda":
+            return flash_attn_func(q, k, v)
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+"""
+
+
+def test_a_condition_before_what_is_taken_over_asks_for_the_npu() -> None:
+    taken = GATED.replace("from flash_attn", "from npu_port")
+    after = taken.replace("import torch\n", "import torch\n    import torch_npu  # noqa: F401\n", 1)
+    check_adapted("attention", GATED, after.replace('"cuda"', '"npu"'))
+
+
+def test_a_condition_before_what_needs_cuda_stays() -> None:
+    source = GATED.replace("import torch\n", "import cupy\n    import torch\n", 1).replace(
+        "flash_attn_func(q, k, v)", "cupy.asarray(q)"
+    )
+    check_adapted(
+        "attention", source, source.replace("from flash_attn", "from npu_port"), open_codes={"NPU270", "NPU510"}
+    )
+
+
 def test_it_is_offered() -> None:
     assert offered("import torch\nfrom flash_attn import flash_attn_func\n") == [("NPU510", 2, "attention")]
     assert offered("import torch\nimport xformers.ops as x\n\nx.unbind(1, 2)\n") == [("NPU510", 2, "attention")]

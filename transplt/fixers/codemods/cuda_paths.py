@@ -8,6 +8,7 @@ reaches, over the whole project, is the answer of `CudaSide`; nobody else decide
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from transplt.base.finding import Effort
 from transplt.edits.edit import Edit, Finds, Kept, Note
@@ -16,6 +17,7 @@ from transplt.edits.work import Work
 from transplt.flow.gates.cuda_side import CudaSide
 from transplt.flow.gates.idle import cpu_loads, idle
 from transplt.flow.gates.not_cpu import refuses_the_cpu
+from transplt.rules.taken_over import packages
 from transplt.syntax.conditions import sides_of, stops_otherwise
 from transplt.syntax.nodes import attribute_of, call_of
 from transplt.syntax.scan import chain, parent
@@ -46,6 +48,7 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
     loads = cpu_loads(work.scan)
     taken_back: set[int] = set()
     stays = work.once(only_on_cuda)
+    taken_over = _taken_over(work)
     left = set[int]()  # what an NPU takes instead
     shut: list[ast.AST] = []  # what no NPU comes to
     for edit, (question, truth) in gates:
@@ -55,7 +58,7 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
             yield work.keep(edit.node, reason)
             continue
         answer = side.of(question, truth, of_a_tensor=edit.api not in _AVAILABLE) or side.handed_pointer(question)
-        if answer is None:
+        if answer is None or answer.why.partition(".")[0] in taken_over:
             continue
         if not answer.everywhere:
             yield work.note(
@@ -117,6 +120,12 @@ def gates_of_the_file(work: Work, tree: ast.Module) -> Finds:
     yield from _unheard(work, shut)
     if taken_back:
         work.withdraw_edits(lambda edit: id(edit) in taken_back)
+
+
+def _taken_over(work: Work) -> Collection[str]:
+    """The packages that an adaptor writes out of the file; none where one stays in it that needs CUDA."""
+    answered = any("NPU510" in codes for _, _, codes in work.answers)
+    return packages().keys() if answered and not work.packages else ()
 
 
 def _unheard(work: Work, shut: list[ast.AST]) -> Finds:
