@@ -261,14 +261,17 @@ def test_lightning_before_1_8_stays() -> None:
     found = migrate(source, adapt=(("lightning", ""),), pins=pins).findings
     (remark,) = [each for each in found if each.code == "NPU877"]
     assert remark.message == (
-        "--adapt lightning writes nothing: pytorch-lightning ==1.4.2 has no accelerator to derive from"
+        "--adapt lightning writes nothing here: pytorch-lightning ==1.4.2 has no accelerator to derive from"
     )
     assert remark.help == "require pytorch-lightning>=1.8 first"
 
 
-def test_programs_for_tpus_stay() -> None:
+def test_programs_for_tpus_stay_and_say_so() -> None:
     source = "import lightning as L\nimport torch_xla\n\nfabric = L.Fabric(devices=8)\nprint(torch_xla)\n"
-    check_not_adapted("lightning", source, open_codes=[*codes(migrate(source), applied=False)])
+    check_not_adapted("lightning", source, open_codes=[*codes(migrate(source), applied=False), "NPU877"])
+    found = migrate(source, adapt=(("lightning", ""),)).findings
+    (remark,) = [each for each in found if each.code == "NPU877"]
+    assert remark.message == "--adapt lightning writes nothing here: the file has code for TPUs (torch_xla)"
 
 
 def test_others_trainers_stay() -> None:

@@ -51,12 +51,17 @@ _GPUS = ("gpu", "cuda", "auto")
 def trainers_of_lightning(work: Work, tree: ast.Module) -> Finds:
     """Make what trains through the helper, wherever it would take a GPU."""
     writer = writer_for(work, fixer)
-    if writer is None or b"torch_xla" in work.source.utf8:  # a program for TPUs
+    if writer is None:
         return
     calls = [call for call in _calls(work) if _takes_a_gpu(work, call)]
+    why, help_ = "", "give the Trainer or Fabric your own Accelerator and Strategy"
     if only_older(pinned := dict(work.settings.pins).get("pytorch-lightning", ""), _FIRST):
-        why = f"--adapt lightning writes nothing: pytorch-lightning {pinned} has no accelerator to derive from"
+        why = f"pytorch-lightning {pinned} has no accelerator to derive from"
         help_ = f"require pytorch-lightning>={_FIRST} first"
+    elif b"torch_xla" in work.source.utf8:
+        why = "the file has code for TPUs (torch_xla)"
+    if why:
+        why = f"--adapt lightning writes nothing here: {why}"
         yield from (work.note(call, fixer.code, why, level=Level.INFO, help=help_) for call in calls[:1])
         return
     written = [call for call in calls if _write(writer, call)]
