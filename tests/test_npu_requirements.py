@@ -305,3 +305,20 @@ def test_what_conda_has_printed_on_one_machine_gets_none(tmp_path: Path, builds:
     assert ("no environment-npu.yml is written: conda printed this list" in log) is not written
     if written:
         assert "apex" not in (out / "environment-npu.yml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("listed", "help_"),
+    [
+        ("tensorflow==2.4.0\ntensorboard==2.4.0", " (tensorboard>=2.8.0), or drop the line: the newer"),
+        ("tensorboard==2.4.0", ", or add protobuf<=3.20.3 and numpy<1.24"),
+    ],
+)
+def test_what_a_raised_tensorflow_rules_out_is_not_kept_back(tmp_path: Path, listed: str, help_: str) -> None:
+    source = tmp_path / "proj"
+    source.mkdir()
+    (source / "requirements.txt").write_text(f"torch==2.12.0\n{listed}\n")
+    (source / "train.py").write_text(_TRAIN)
+    log = (_migrated(source, tmp_path / "out", "npu") / "msFmkTranspltlog.txt").read_text()
+    assert f"require a newer tensorboard{help_}" in log
+    assert ("add protobuf" in log) == ("tensorflow" not in listed)

@@ -206,11 +206,14 @@ def _without_wheels(document: Document, requirements: list[Requirement], release
         since, advice = map(" and ".join, zip(*bounds.values(), strict=True))
         # torch.utils.tensorboard refuses such a one.
         other = "" if _REFUSED.match(f"{normalised(each.name)}{each.specifier}") else f", or add {advice}"
+        bound: tuple[tuple[str, str], ...] = ((BOUND_BY, advice), ("name", advice))
+        if first := "tensorflow" in old and beside_newer(normalised(each.name), "tensorflow"):
+            other, bound = f" ({each.name}>={first}), or drop the line: the newer tensorflow brings its own", ()
         yield Note(
             (each.start, each.end), PYTHON, _level(document, each),
             f"{each.name}{each.specifier} fails with {since} or newer, which pip installs",
             api=each.name, effort=Effort.LOW, help=f"require a newer {each.name}{other}",
-            details=((BOUND_BY, advice), ("name", advice), ("thing", each.name)),
+            details=(*bound, ("thing", each.name)),
         )  # fmt: skip
 
 
