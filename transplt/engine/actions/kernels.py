@@ -298,7 +298,9 @@ class Kernels:
                     bound.append(functions if name in _MACROS else f"{name} ({functions})")
                 instead += each.every_detail("instead")
         parts = [f"The replacement must have the functions: {', '.join(dict.fromkeys(bound))}"] if bound else []
-        return "; ".join([*parts, *dict.fromkeys(instead)])
+        # One line for what takes the place of several, by a name that is bound.
+        instead.sort(key=lambda text: text.partition(":")[0].rpartition(" ")[2] in ", ".join(bound))
+        return "; ".join([*parts, *{text.partition(": ")[2]: text for text in instead}.values()])
 
 
 class Engines:
