@@ -253,6 +253,13 @@ def test_a_text_says_once_what_an_npu_needs() -> None:
     assert f"{needs} Packages: `requirements-npu.txt`.\n" in text and text.count("torch_npu 2.6.0") == 1
 
 
+def test_a_lock_that_the_new_extra_leaves_behind_is_said() -> None:
+    given = (["device.py"], ["Choose it"], "torch 2.6", None, None, [], [], [".[npu]"])
+    said = "- Run `poetry lock` before this is merged: `pyproject.toml` has a new extra, and `poetry.lock` is as it was"
+    assert body(*given, locks=["poetry.lock"]).endswith(f"{said}\n")  # type: ignore[arg-type]
+    assert "lock" not in body(*given)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("modules", "said"),
     [

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from transplt.base.language import Sentence
@@ -36,6 +36,7 @@ _ABOUT = (
     "The accelerator is chosen in {}: an NPU if torch_npu is installed and finds one, else CUDA as before. On "
     "CUDA and on a CPU the program does what it did."
 )
+_LOCK = "- Run `{1} lock` before this is merged: `pyproject.toml` has a new extra, and `{0}` is as it was"
 _BESIDE = "What is for NPUs alone goes beside what CUDA and CPU users run and install, which stays."
 
 
@@ -43,11 +44,13 @@ def body(
     modules: Sequence[str], commits: Sequence[str], torch: str, run: RunOptions | None, proof: Verdict | None,
     checks: Sequence[str], left: Sequence[Action], lists: Sequence[str] = (),
     stopped: Mapping[str, str] | None = None, newer: Collection[str] = (),
+    locks: Iterable[str] = (),
 ) -> str:  # fmt: skip
     """The text, in Markdown. `modules` choose the accelerator, `commits` are the subjects of those on the branch,
     `torch` is the version that it was written for, `run` what `proof` is of; `checks` is what the project's own
     linters say of it. `lists` are its lists of packages for NPUs, `stopped` what programs do on an NPU before they
-    come to a file that stays, `newer` packages of which NPUs need newer releases.
+    come to a file that stays, `newer` packages of which NPUs need newer releases, `locks` the lock files of
+    a pyproject.toml that has a new extra.
     """
     sure = [each for each in separate(left) if each.stops and not _PERHAPS.match(each.title)]
     parts = [*_left(sure, stopped or {}, newer)]
@@ -61,7 +64,7 @@ def body(
     if apart := [f"“{visible(each)}”" for each in dict.fromkeys(commits) if each in subjects]:
         lines += [f"{', '.join(apart)}: not for NPUs, and can be merged alone.", ""]
     lines += ["## What was proved", "", *_proved(run, proof, checks)]
-    items = [*_items(parts)]
+    items = [_LOCK.format(each, each.partition(".")[0]) for each in locks] + [*_items(parts)]
     items = [*items[: MOST - 1], f"- and {len(items) - MOST + 1} more"] if items[MOST:] else items
     known = [_BESIDE, "", *items] if items else [f"Nothing {'else ' * bool(stopped)}is known that stops it on an NPU."]
     lines = lines if commits else ["## What this does", "", "No change: there is nothing in this project to convert."]
