@@ -70,7 +70,7 @@ def test_what_is_printed(project: Path, capsys: pytest.CaptureFixture[str]) -> N
     first = text.split("  to do: ")[1].splitlines()[1]
     todo = "1. Replace torch.nn.MultiLabelMarginLoss: not supported on NPU (otherwise the program stops at"
     assert first.startswith(f"    {todo}")
-    assert ". Fix the files that Python 3 cannot parse, and migrate them again (" in text
+    assert ". Fix what Python 3 cannot parse, and migrate again (" in text
     assert "transplt run --shapes" in text
     assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
 
