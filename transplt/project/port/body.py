@@ -43,8 +43,7 @@ _BESIDE = "What is for NPUs alone goes beside what CUDA and CPU users run and in
 def body(
     modules: Sequence[str], commits: Sequence[str], torch: str, run: RunOptions | None, proof: Verdict | None,
     checks: Sequence[str], left: Sequence[Action], lists: Sequence[str] = (),
-    stopped: Mapping[str, str] | None = None, newer: Collection[str] = (),
-    locks: Iterable[str] = (),
+    stopped: Mapping[str, str] | None = None, newer: Collection[str] = (), locks: Iterable[str] = (),
 ) -> str:  # fmt: skip
     """The text, in Markdown. `modules` choose the accelerator, `commits` are the subjects of those on the branch,
     `torch` is the version that it was written for, `run` what `proof` is of; `checks` is what the project's own

@@ -234,9 +234,8 @@ def port(
             locks = [each for each in _LOCKED * (".[npu]" in lists) if (grown.folder / each).is_file()]
             done.body = body(
                 _choosing(grown.folder, {*modes, *(each.path for each in files)}), subjects(top, begun, grown.tip),
-                checklist.target(result), run, done.proof, checks, done.left, lists,
-                _stopped(result), {each.api for each in result.findings if each.code in OLD_PINS} - {"pkg_resources"},
-                locks,
+                checklist.target(result), run, done.proof, checks, done.left, lists, _stopped(result),
+                {each.api for each in result.findings if each.code in OLD_PINS} - {"pkg_resources"}, locks,
             )  # fmt: skip
         if run is not None and pack is not None:
             done.notes.append(f"card pack: {pack_of(reference, grown.folder, run, pack, progress, data)}")
