@@ -75,7 +75,7 @@ ADVICE: dict[str, Entry] = {
     "fork": {
         "code": "NPU724",
         "from": "constraint:spawn",
-        "message": "a forked process cannot initialise the NPU",
+        "message": "a forked process cannot use an NPU that its parent uses; so it is with CUDA",
         "help": 'start processes with the method "spawn"',
     },
     "overflow": {

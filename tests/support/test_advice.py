@@ -168,6 +168,11 @@ def test_only_what_fails_is_work() -> None:
     }
 
 
+def test_a_fork_that_a_gpu_would_refuse_too_is_no_work() -> None:
+    source = "import torch.multiprocessing as mp\nmp.set_start_method('fork')\nm.to('cuda')\n"
+    assert [each.level for each in findings(source) if each.code == "NPU724"] == [Level.INFO]
+
+
 def test_packages_that_work() -> None:
     source = "import torch\nimport accelerate\nfrom transformers import AutoModel\nimport transformers.models\n"
     assert said(source, "NPU513") == [("NPU513", "accelerate", 2), ("NPU513", "transformers", 3)]

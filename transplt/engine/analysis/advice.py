@@ -1,7 +1,7 @@
 """Precision and performance on NPU: what is worth knowing about code that runs all the same.
 
 Only what is valid today is reported; texts and sources are in rules/support/advice.json. Everything is info but what is
-sure to fail: the memory format channels_last and forked processes.
+sure to fail: the memory format channels_last.
 """
 
 from __future__ import annotations
@@ -51,8 +51,6 @@ _ABOUT: dict[str, tuple[str, ...]] = {
     "torch.nn.functional.embedding": ("int64",),
     "torch.index_select": ("int64",),
 }
-#: What has to be done, not only known.
-_WORK = frozenset({"channels_last", "fork"})
 #: The argument that a call lacks, where that is what is said of it.
 _MISSING = {"last_batch": "drop_last=True", "pin_memory": "pin_memory=True"}
 #: Where one finding a file says it.
@@ -93,7 +91,7 @@ def notes_of(file: ScannedFile, uses: list[Use]) -> list[Note]:
 
 def _note(file: ScannedFile, node: ast.expr | ast.alias, key: str, api: str, more: str = "") -> Note:
     item = _table()["advice"][key]
-    level, effort = (Level.MANUAL, Effort.LOW) if key in _WORK else (Level.INFO, None)
+    level, effort = (Level.MANUAL, Effort.LOW) if key == "channels_last" else (Level.INFO, None)
     details = (*((("missing", _MISSING[key]),) if key in _MISSING else ()), *((("also", more),) if more else ()))
     return Note(
         file.extent(node), item["code"], level, item["message"] + more, api, item["help"], effort, details=details
