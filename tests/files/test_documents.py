@@ -135,6 +135,9 @@ def test_code_of_a_readme_for_cuda_is_said_once(path: str, code: str, names: str
         ("docker run --gpus all nvcr.io/nvidia/pytorch:24.01-py3", "later", Level.MANUAL),
         ("docker run --gpus all nvcr.io/nvidia/tritonserver:22.07-py3", "later", Level.INFO),
         ("docker pull nvcr.io/nvidia/pytorch:24.01-py3", "", Level.MANUAL),
+        ("torchrun --nproc_per_node gpu train.py", "later", Level.MANUAL),
+        ("lightning run model \\\n  --accelerator=cuda \\\n  train.py", "later", Level.MANUAL),
+        ("pip install git+https://github.com/NVlabs/tiny-cuda-nn/#subdirectory=bindings/torch", "later", Level.MANUAL),
     ],
 )
 def test_what_a_command_of_a_document_stops(command: str, blocks: str, level: Level) -> None:
@@ -152,6 +155,11 @@ def test_a_program_that_is_installed_under_a_name_of_the_package(command: str, s
     every = [index_source(data, f"tools/{name}.py", chosen) for name, data in (("__init__", b""), ("train", TRAIN))]
     result, _ = migrate_other(text, "README.md", FileKind.PROSE, chosen, TARGET, join_facts(every, chosen))
     assert [each.api for each in result.findings] == ["--device"] * said
+
+
+@pytest.mark.parametrize("options", ["--nproc_per_node 8", "--nproc-per-node=auto", "--accelerator cpu", "--gpu"])
+def test_options_of_a_start_that_an_npu_takes_too(options: str) -> None:
+    assert said(document(f"```bash\ntorchrun {options} train.py\n```\n")) == []
 
 
 def test_one_finding_for_a_command() -> None:

@@ -39,6 +39,7 @@ _GOES_ON = re.compile(rb"\\[ \t]*\r?\n?\Z")
 _FOR_CUDA = re.compile(
     rb"/whl/cu\d+\S*|\+cu\d{2,3}\b|\bpytorch-cuda[=<> ]*[\d.]*|\bcudatoolkit[=<> ]*[\d.]*|\bnvcr\.io/\S+"
     rb"|\bnvidia/cuda:\S+|--gpus[= ](?=\"?(?:all|device)\b)|--runtime[= ]nvidia|\bnvidia-docker\b"
+    rb"|--nproc[-_]per[-_]node[= ]gpu\b|--(?:trainer\.)?accelerator[= ](?:gpu|cuda)\b|\btiny-cuda-nn\b"
 )
 #: By whether --docs was given, and whether it edits some of a command.
 _OF_DOCS = {(False, True): "; --docs makes the edits that are certain", (False, False): "; --docs does not edit this"}
@@ -47,8 +48,14 @@ _FOR_NPUS = (
     (re.compile(rb"--gpus|--runtime|nvidia-docker"), "write instead: --device /dev/davinci0 --device "
      "/dev/davinci_manager --device /dev/devmm_svm --device /dev/hisi_hdc"),
     (re.compile(rb"nvcr|nvidia/cuda"), "use a CANN image"),
+    (re.compile(rb"--nproc"), "torchrun counts CUDA's cards by this: write the number of NPUs"),
+    (re.compile(rb"--\S*accelerator"), "where Lightning reads it, it takes no NPU by a name: leave it out, with an "
+     "Accelerator class of your own in the code"),
+    (re.compile(rb"tiny-cuda-nn"), "nvcc builds it: leave it out, and write its networks with the layers of torch"),
 )  # fmt: skip
 _PLAIN = "install torch and torch-npu"
+#: Of such words those with which a command stops, as it starts or builds.
+_STOPS = re.compile(rb"--|nvidia-docker|tiny")
 #: A server of models that no port of the project concerns.
 _SERVER = re.compile(rb"\bnvcr\.io/nvidia/(?:tritonserver|deepstream|tensorrt)")
 _SERVES = "it serves models on NVIDIA's cards: on NPUs, MindIE or a program over ACL does"
@@ -200,7 +207,7 @@ def _reported(
             if any(start <= match.start() < end for start, end in made):
                 continue
             serves |= _SERVER.match(match.group()) is not None
-            stops |= _FOR_NPUS[0][0].match(match.group()) is not None  # no such container starts without CUDA
+            stops |= _STOPS.match(match.group()) is not None
             plain = _PLAIN * all(name != "torch" for _, name, _ in told)
             by_word = (said for word, said in _FOR_NPUS if word.match(match.group()))
             told.append((match.start(), match.group().decode().strip(), next(by_word, plain)))
