@@ -666,7 +666,7 @@ def test_the_terminal_shows_ten_at_most_and_names_the_parts() -> None:
     found += [at("a.py", 1, "NPU206")]
     assert lines_of(found) == [
         "  to do: 15 actions, about 112 hours:",
-        "    stops at the first step: the program starts, but fails when it first computes",
+        "    stops at the first step: the program starts, but fails when it first computes, or computes on the CPU",
         "      1. Replace the CUDA kernels of extensions: 14 actions (about 112 hours, 14 places in 14 files, "
         "ops/k0/src/k0_kernel.cu:1)",
         "         Replace the CUDA kernel k0 (ops/k0), or rewrite it for the NPU; Replace the CUDA kernel k1 (ops/k1), "
@@ -682,7 +682,8 @@ def test_a_terminal_of_40_columns() -> None:
         "  to do: 2 actions, about 10 hours:",
         "    stops at the first step: the program",
         "         starts, but fails when it first",
-        "         computes",
+        "         computes, or computes on the",
+        "         CPU",
         "      1. Replace the CUDA kernel corr",
         "         (ops), or rewrite it for the",
         "         NPU (about 8 hours, 1 place,",

@@ -21,7 +21,9 @@ BLOCKS_TEXT = {
 #: The headings of actions: all of these words, and what they mean.
 _HEADINGS = {
     "import": marked("stops at import: the program cannot be installed, or does not start"),
-    "first step": marked("stops at the first step: the program starts, but fails when it first computes"),
+    "first step": marked(
+        "stops at the first step: the program starts, but fails when it first computes, or computes on the CPU"
+    ),
     "numbers": marked("computes wrong numbers: the program runs, but its results are not those of the original"),
     "later": marked("stops later: after the first training step, with some options, or in scripts that do not train"),
     "slow": marked("runs slower: the program is correct, but not as fast as it could be"),
