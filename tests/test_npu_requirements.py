@@ -187,6 +187,8 @@ def test_a_pin_that_cannot_stand_beside_its_torch_is_a_floor(tmp_path: Path, ask
         ("pytorch-lightning==2.1.4", "2.14", "setuptools<82\n"),
         ("pytorch-lightning==2.4.0", "2.14", ""),
         ("tensorboard==2.5.0", "2.12", "protobuf<=3.20.3\nnumpy<1.24\n"),
+        ("wandb==0.17.1", "2.12", "numpy<2\n"),
+        ("wandb==0.17.2", "2.12", ""),
     ],
 )
 def test_what_could_not_be_imported_is_bounded(tmp_path: Path, asked: str, version: str, bounds: str) -> None:

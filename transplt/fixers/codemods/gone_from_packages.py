@@ -141,6 +141,10 @@ def _told(work: Work, place: _Place, row: dict[str, Any], name: str, blocks: str
 def _of_a_frame(work: Work, call: ast.Call) -> str:
     """The name of a method that only objects of pandas are called with so: by an axis, or a keyword of its own."""
     match call:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Attribute(attr="date"), attr="apply"), args=[ast.Lambda(), ast.Constant()]
+        ) if b"import pandas" in work.source.utf8:
+            return "pandas.Series.apply"  # of one column: a frame's second argument is the axis
         case (
             ast.Call(func=ast.Attribute(attr=method), args=[_, ast.Constant(value=int())])
             | ast.Call(func=ast.Attribute(attr=method), args=[_], keywords=[ast.keyword(arg="ignore_index"), *_])
