@@ -853,6 +853,14 @@ def test_the_samples(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "blocks"), [("NCCL_ALGO", "tidy"), ("TORCH_NCCL_BLOCKING_WAIT", "tidy"), ("NCCL_SOCKET_IFNAME", "later")]
+)
+def test_a_variable_that_nothing_reads_on_an_npu_stops_nothing(name: str, blocks: str) -> None:
+    (action,) = actions_of([at("run.sh", 1, "NPU801", name)])
+    assert action.blocks == blocks
+
+
+@pytest.mark.parametrize(
     ("path", "code", "api", "message", "page"),
     [
         ("run.sh", "NPU801", "nvidia/cuda:12.1", "a shell script names nvidia/cuda:12.1", "NPU850"),
