@@ -132,6 +132,14 @@ def test_groups_that_are_made(device: str, call: str) -> None:
     check_noop(_GROUP.format(device=device, call=call))
 
 
+@pytest.mark.parametrize(
+    ("device", "version", "codes"),
+    [(_BOUND, "2.3", ["NPU297"]), (_BOUND, "2.4", ["NPU297"]), (_BOUND, "2.6", []), (", device_id=None", "2.4", [])],
+)
+def test_a_group_bound_to_a_device_that_torch_takes_of_cuda_alone(device: str, version: str, codes: list[str]) -> None:
+    check_noop(_GROUP.format(device=device, call=""), open_codes=codes, torch_version=version)
+
+
 _CONFIG = "import torch\nimport torch_npu\ntorch.npu.config.allow_internal_format = {}\n{}\n{}\n"
 _CAST = "w = torch_npu.npu_format_cast(w, 29)"
 _CLIP = "torch.nn.utils.clip_grad_norm_(ps, 1.0)"

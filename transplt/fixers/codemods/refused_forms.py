@@ -127,10 +127,16 @@ _ADAPTIVE = "; for equal windows that do not overlap, adaptive_max_pool2d gives 
 @fixer.on(ast.Call, name=[f"{place}init_process_group" for place in _GROUPS])
 def groups_that_are_split(work: Work, call: ast.Call) -> Finds:
     """Report groups that are split off a process group bound to a device, as torch 2.13 does on each accelerator (until
-    then on CUDA alone, torch/distributed/device_mesh.py): HCCL's does not support splitting.
+    then on CUDA alone, torch/distributed/device_mesh.py): HCCL's does not support splitting. And a group that is bound
+    to one with torch 2.3 or 2.4 (distributed_c10d.py, _new_process_group_helper), which know this of CUDA alone.
     """
-    device = keyword_of(call, "device_id")
-    if device is None or is_none(device) or work.settings.torch_version not in versions_of(">=2.13"):
+    device, version = keyword_of(call, "device_id"), work.settings.torch_version
+    if device is None or is_none(device):
+        return
+    if version in versions_of(">=2.3,<2.5"):
+        said = f"torch {version} takes a device_id of CUDA alone: ValueError"
+        yield work.note(device, fixer.code, said, api="torch.distributed.init_process_group", help=_UNBOUND)
+    if version not in versions_of(">=2.13"):
         return
     for at, what in _split(work):
         yield work.note(
@@ -138,8 +144,11 @@ def groups_that_are_split(work: Work, call: ast.Call) -> Finds:
             fixer.code,
             f"torch_npu refuses {what} where init_process_group has a device_id (line {call.lineno})",
             api="torch.distributed.init_process_group",
-            help="remove device_id there, and call torch.npu.set_device before it",
+            help=_UNBOUND,
         )
+
+
+_UNBOUND = "remove device_id there, and call torch.npu.set_device before it"
 
 
 def _split(work: Work) -> Iterator[tuple[ast.expr, str]]:
