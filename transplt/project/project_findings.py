@@ -16,6 +16,8 @@ from transplt.base.text.regular_file import SOURCE, read_regular
 _NOT_ADDED = "NPU844"
 OLD_PINS = _TOO_OLD, _PYTHON = ("NPU291", "NPU845")
 _OF_REQUIREMENTS = "NPU84"
+#: An import of torch_npu that goes in.
+_IMPORTED, _TORCH_NPU = "NPU403", "torch-npu"
 _COMMAND, _NATIVE = "NPU865", "NPU806"
 #: What is said wherever a program runs: of files without map_location, what newer packages refuse, limits and advice,
 #: and of torch as required.
@@ -72,13 +74,14 @@ def is_for_no_card(findings: Iterable[Finding], kinds: Mapping[str, str], root: 
 def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, without_card: bool) -> list[tuple[Finding, ...]]:
     """The findings of files, those of torch and torch-npu as requirements as their project makes of them: where a list
     of packages asks for torch-npu (`added`), a setup.py that does not stops nothing, and one that alone names torch is
-    needed, whoever reaches its file; where none does, or will, the README's command that installs torch is the only
-    one; where nothing asks for a card (`without_card`), all may stay as they are, and pins that the Pythons of its
-    torch have no wheel of, unless a list of packages gets that torch.
+    needed, whoever reaches its file, but stops no import where none of torch_npu goes in; where none does, or will, the
+    README's command that installs torch is the only one; where nothing asks for a card (`without_card`), all may stay
+    as they are, and pins that the Pythons of its torch have no wheel of, unless a list of packages gets that torch.
     """
     every = [each for findings in files for each in findings]
     missing = [each for each in every if each.code == _NOT_ADDED]
     listed, alone = added or bool(missing), all(each.aside for each in missing)
+    imported = any(each.code == _IMPORTED for each in every) or not any(each.applied for each in every)
     stays = not any(each.applied and each.code.startswith(_OF_REQUIREMENTS) for each in every)
 
     def settled(finding: Finding) -> Finding:
@@ -91,9 +94,10 @@ def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, without_car
             return replace(finding, blocks="import")
         if not (asks and finding.path.endswith("setup.py")):
             return finding
-        if alone and not added:
-            return replace(finding, aside=False, late="")
-        return replace(finding, blocks="tidy") if added else finding
+        if added:
+            return replace(finding, blocks="tidy")
+        finding = finding if imported or finding.api != _TORCH_NPU else replace(finding, blocks="later")
+        return replace(finding, aside=False, late="") if alone else finding
 
     found = [tuple(map(settled, findings)) for findings in files]
     if not any(each.code == _NATIVE and each.open for each in every):
