@@ -95,7 +95,7 @@ _FLOORS = "# Exact versions are floors here: some of them are too old for torch-
         (
             "requirements.txt",
             "numpy==1.19.4\nscipy == 1.5.2  # old\ntorch==1.8.0\ntqdm==4.1.0\ndataclasses==0.8\n",
-            f"# was numpy==1.19.4{_OLDER}numpy>=1.21.2\n# was scipy== 1.5.2{_OLDER}scipy >=1.7.2\n"
+            f"# was numpy==1.19.4{_OLDER}numpy>=1.21.2,<2\n# was scipy== 1.5.2{_OLDER}scipy >=1.7.2,<2\n"
             f"torch==2.12.0\ntorch-npu==2.12.0\ntqdm==4.1.0\n# was dataclasses==0.8{_OLDER}dataclasses\n"
             f"{_LINES.replace(' scipy', '')}",
         ),
@@ -104,13 +104,13 @@ _FLOORS = "# Exact versions are floors here: some of them are too old for torch-
             "requirements.txt",
             "numpy\n# for CUDA 11\ntorch==1.8.0\ntensorflow==2.4.0\ntensorboardX==2.1\n",
             "numpy\ntorch==2.12.0\ntorch-npu==2.12.0\n"
-            f"# was tensorflow==2.4.0{_OLDER}tensorflow>=2.8.0\n# was tensorboardX==2.1{_OLDER}tensorboardX>=2.5.1\n"
+            f"# was tensorflow==2.4.0{_OLDER}tensorflow>=2.8.0,<3\n# was tensorboardX==2.1{_OLDER}tensorboardX>=2.5.1,<3\n"
             f"{_LINES}",
         ),
         (
             "requirements.txt",
             "numpy==1.19.4\ntorch==1.8.0",  # without the end of the last line
-            f"# was numpy==1.19.4{_OLDER}numpy>=1.21.2\ntorch==2.12.0\ntorch-npu==2.12.0\n{_LINES}",
+            f"# was numpy==1.19.4{_OLDER}numpy>=1.21.2,<2\ntorch==2.12.0\ntorch-npu==2.12.0\n{_LINES}",
         ),
         (
             "environment.yml",
@@ -118,9 +118,9 @@ _FLOORS = "# Exact versions are floors here: some of them are too old for torch-
             "    - transformers==4.3.1\n",
             f"name: net-npu\ndependencies:\n  # was python=3.8.5{_OLDER}  - python=3.10\n"
             "  - pip\n"
-            f"  # was numpy=1.19.2{_OLDER}  - numpy>=1.21.2\n  - pip:\n    - torch==2.12.0\n    - torch-npu==2.12.0\n"
+            f"  # was numpy=1.19.2{_OLDER}  - numpy>=1.21.2,<2\n  - pip:\n    - torch==2.12.0\n    - torch-npu==2.12.0\n"
             f"{_ITEM}"
-            f"    # was transformers==4.3.1{_OLDER}    - transformers>=4.16.0\n",
+            f"    # was transformers==4.3.1{_OLDER}    - transformers>=4.16.0,<4.17\n",
         ),
         (
             "environment.yml",  # what conda has of an old Python goes with it
@@ -128,7 +128,7 @@ _FLOORS = "# Exact versions are floors here: some of them are too old for torch-
             "  - zlib=1.2.11=h7b6447c_3\n  - tqdm<5\n"
             "  - pip:\n    - plyfile==0.7\n",
             f"{_FLOORS}dependencies:\n  - python=3.10\n"
-            "  - numpy>=1.21.2\n  - numpy-base>=1.15.4\n  - zlib>=1.2.11\n"
+            "  - numpy>=1.21.2,<2\n  - numpy-base>=1.15.4\n  - zlib>=1.2.11\n"
             "  - tqdm<5\n  - pip:\n"
             f"    - torch==2.12.0\n    - torch-npu==2.12.0\n{_ITEM}"
             "    - plyfile==0.7\n",
@@ -146,30 +146,35 @@ def test_a_pin_older_than_the_pythons_of_torch_npu_is_a_floor(tmp_path: Path, na
 def test_a_pin_older_than_what_works_on_npus_is_a_floor(tmp_path: Path) -> None:
     uses = {"net.py": "from timm.data import Mixup\nmix = Mixup()\n", "requirements.txt": "torch>=2\ntimm==0.3.2\n"}
     text = (migrated(tmp_path, **uses) / "requirements-npu.txt").read_text()
-    assert f"# was timm==0.3.2{_OLDER}timm>=0.5.4\n" in text
+    assert f"# was timm==0.3.2{_OLDER}timm>=0.5.4,<0.6\n" in text
 
 
 @pytest.mark.parametrize(
     ("asked", "new"),
     [
         # what torch itself asks for
-        ("sympy==1.11.1", f"# was sympy==1.11.1{_OLDER}sympy>=1.13.3\n"),
+        ("sympy==1.11.1", f"# was sympy==1.11.1{_OLDER}sympy>=1.13.3,<2\n"),
         # what another asks for that gets a newer release
         (
             "tensorboard==2.4.0\ntensorflow==2.4.0",
-            f"# was tensorboard==2.4.0{_OLDER}tensorboard>=2.8.0\n# was tensorflow==2.4.0{_OLDER}tensorflow>=2.8.0\n",
+            f"# was tensorboard==2.4.0{_OLDER}tensorboard>=2.8.0,<3\n# was tensorflow==2.4.0{_OLDER}tensorflow>=2.8.0,<3\n",
         ),
-        ("tensorflow-addons==0.12.0", f"# was tensorflow-addons==0.12.0{_OLDER}tensorflow-addons>=0.16.1\n"),
+        ("tensorflow-addons==0.12.0", f"# was tensorflow-addons==0.12.0{_OLDER}tensorflow-addons>=0.16.1,<0.17\n"),
+        # a newer major release may refuse what the project calls (av 14: `add_stream(rate="30")`)
+        ("av==8.0.3", f"# was av==8.0.3{_OLDER}av>=12.0.0,<13\n"),
+        # of 0.x the next minor one, and one later where Pythons after the oldest have none before
+        ("gym==0.21.0\nnumba==0.48.0", f"# was gym==0.21.0{_OLDER}gym>=0.22.0,<0.23\n"
+         f"# was numba==0.48.0{_OLDER}numba>=0.55.0,<0.58\n"),
         # which could not be imported beside what pip would choose
         (
             "tensorflow-addons\ntensorflow==2.4.0\nabsl-py==0.10.0",
             f"tensorflow-addons\n# was tensorflow==2.4.0{_OLDER}tensorflow>=2.8.0,<2.16\n"
-            f"# was absl-py==0.10.0{_OLDER}absl-py>=1.0.0\n",
+            f"# was absl-py==0.10.0{_OLDER}absl-py>=1.0.0,<2\n",
         ),
         # what pip freeze printed: the pins of what is dragged in are those of one day
         (
             "certifi==2020.12.5\nidna==2.10\nnumpy==1.19.4\nregex==2020.11.13\ntqdm>=4",
-            f"{_FLOORS}certifi>=2020.12.5\nidna>=2.10\nnumpy>=1.21.2\nregex>=2020.11.13\n"
+            f"{_FLOORS}certifi>=2020.12.5\nidna>=2.10\nnumpy>=1.21.2,<2\nregex>=2020.11.13\n"
             "tqdm>=4\n",
         ),
     ],

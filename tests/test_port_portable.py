@@ -642,6 +642,14 @@ def test_names_that_moved_are_a_commit_apart(project: Path) -> None:
     assert git(project, "show", "--format=", "--name-only", "npu-port").split() == ["pkg/old.py"]
 
 
+def test_an_import_that_new_names_need_goes_with_them(project: Path) -> None:
+    source = "import torch\nimport collections\n\nx = torch.ones(1)\nok = isinstance(x, collections.Iterable)\n"
+    commit(project, "old names", pkg__old=source)
+    port(project, "--torch-version", "2.14")
+    assert subjects(project)[-1] == "Use the names of current Python"
+    assert "import collections.abc" in git(project, "show", "--format=", "npu-port")
+
+
 @pytest.mark.torch
 def test_the_last_commit_is_proven_on_the_npu_and_on_cuda(project: Path) -> None:
     script = """\

@@ -287,7 +287,8 @@ def _raised(text: str, name: str, releases: Releases, result: FileResult) -> tup
     listed = without_elsewhere(requirements_of(text, name, FileKind.REQUIREMENTS))
     names, new = {normalised(each.name) for each in listed}, {}
     for each, floor in floors(listed, result.findings, releases.torch, releases.pythons):
-        new[each.clauses] = (each.name, floor and f">={floor}{below(normalised(each.name), names)}", _TOO_OLD)
+        bound = floor and below(normalised(each.name), floor, releases.pythons[0], names)
+        new[each.clauses] = (each.name, floor and f">={floor}{bound}", _TOO_OLD)
     for versions, start, end in pythons_asked_for(text, name.lower()):
         if not (fit := fits(versions, releases.pythons)) or not _BOUNDED.search(versions):
             new[start, end] = ("python", f"={releases.pythons[0]}", _TOO_WIDE if fit else _TOO_OLD)

@@ -17,6 +17,8 @@ _table = partial(read_table, "support/companions.json")
 
 #: The patches that `0.20.*` stands for.
 _PATCHES = 10
+#: Packages of 1.0 and newer whose minor releases ask for newer ones of others (transformers 4.4x: accelerate 0.26).
+_BREAK_EACH_MINOR = frozenset({"transformers"})
 #: Pins of what is for Python 3.6 alone, of which newer ones have it in themselves (its Requires-Python, in the index).
 _OF_PYTHON_36 = frozenset({("dataclasses", "==0.7"), ("dataclasses", "==0.8")})
 
@@ -87,9 +89,17 @@ def beside_newer(package: str, other: str) -> str:
     return str(_table()[f"newer_{other}"].get(package, ""))
 
 
-def below(package: str, names: Collection[str]) -> str:
-    """The bound of a package that others of a list cannot be imported beyond (`,<2.16`); empty where none is known."""
-    return next((f",<{end}" for other, end in _table()["imports_until"].get(package, {}).items() if other in names), "")
+def below(package: str, first: str, python: str, names: Collection[str]) -> str:
+    """The bound of a package that is raised to its `first` release that will do (`,<13`): what others of a list cannot
+    be imported beyond, else the next release that may break what calls it, with a wheel for newer Pythons where one
+    release alone has it.
+    """
+    for other, end in _table()["imports_until"].get(package, {}).items():
+        if other in names:
+            return f",<{end}"
+    since = (each.split(".") for each in (first, first_wheel(package, f"after {python}")) if each)
+    major, minor = max((int(numbers[0]), int(numbers[1])) for numbers in since)
+    return f",<{major}.{minor + 1}" if major == 0 or package in _BREAK_EACH_MINOR else f",<{major + 1}"
 
 
 def without_pkg_resources(torch: str) -> dict[str, str]:

@@ -27,7 +27,7 @@ _IMPORT = re.compile(
     r"((?:,\s+\))?(?:\\n)?[\s\",]*)"
 )
 #: The first of the names that an import takes.
-_TAKEN = re.compile(r"\s*from ([\w.]+) import \(?\s*(\w+)")
+_TAKEN = re.compile(r"\s*(?:from ([\w.]+) )?import \(?\s*([\w.]+)")
 #: The code of an edit of a backend.
 _BACKEND = "NPU301"
 #: What stands before a device onto which a checkpoint is loaded.
@@ -112,8 +112,8 @@ def _with(source: Source, edits: Iterable[Finding]) -> bytes:
 
 def _what_it_is_of(edit: Finding, source: Source) -> str:
     """The API of an edit, or the argument that it stands in where that decides; of an import, what it is of."""
-    if not edit.api and edit.edit is not None and (match := _TAKEN.match(edit.edit.before)) is not None:
-        return f"{match[1]}.{match[2]}"
+    if not edit.api and edit.edit is not None and (match := _TAKEN.match(edit.edit.before or edit.edit.after)):
+        return ".".join(filter(None, match.groups()))
     found = _LOADED_ONTO.search(source.utf8, max(0, edit.span.start - 80), edit.span.start)
     return found[1].decode() if found is not None else edit.api
 
