@@ -7,6 +7,7 @@ import subprocess
 import textwrap
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -180,7 +181,7 @@ def test_the_npu_style_has_no_such_text(project: Path) -> None:
     assert "NPU_PORT.md" in git(project, "diff", "--name-only", "main", "npu-port")
 
 
-def action(title: str, *places: str, blocks: str = "later", code: str = "NPU510", **of: str) -> Action:
+def action(title: str, *places: str, blocks: str = "later", code: str = "NPU510", **of: Any) -> Action:
     """An action with a finding at each place (`a.py:3`)."""
     at = [(path, int(line)) for path, _, line in (each.partition(":") for each in places)]
     found = [Finding(path, Span(line, 1, line, 1, 0, 0), code, Level.MANUAL, "m", **of) for path, line in at]  # type: ignore[arg-type]
@@ -230,6 +231,26 @@ def test_what_programs_do_not_come_to_is_not_left() -> None:
     assert lines == ["- Add code for NPUs beside x (only with --x; `a.py:3`)"]
     # Whether a script trains is not said.
     assert left_of(action("Move it", "a.py:3", late="other")) == ["- Move it (`a.py:3`)"]
+
+
+def test_what_a_function_does_is_in_the_program_all_the_same() -> None:
+    assert left_of(action("Move it", "a.py:3", details=(("function", "plan()"),))) == ["- Move it (`a.py:3`)"]
+
+
+def test_a_device_that_a_configuration_names_is_left() -> None:
+    lines = left_of(action("Check what becomes of it", "config.yaml:2", code="NPU821", api="cuda"))
+    assert lines == [
+        "- On hosts with NPUs set npu or hccl where a configuration names a device or backend (`config.yaml:2`)"
+    ]
+    assert left_of(action("Write npu", "a.yaml:2", code="NPU821", api="cuda", blocks="tidy")) == []  # nobody reads it
+
+
+def test_a_lock_file_is_left_where_the_branch_adds_an_extra() -> None:
+    lock = action("Regenerate the lock file {name}", "poetry.lock:1", code="NPU290", api="poetry.lock")
+    assert left_of(lock, lists=[".[npu]"]) == [
+        "- Regenerate the lock file poetry.lock (on every device; `poetry.lock:1`)"
+    ]
+    assert left_of(lock, lists=["requirements-npu.txt"]) == []
 
 
 def test_what_differs_in_its_name_is_one() -> None:

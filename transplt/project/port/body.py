@@ -31,6 +31,11 @@ _OF_ANY_DEVICE = frozenset({"NPU153", "NPU154", "NPU159", "NPU293", "NPU313", "N
 _PERHAPS = re.compile(r"Add the NPU case|Check|Decide (?!what an)|Do |Find out|Keep (?!NPUs)|Test |.*not supported on")
 _REPLACE = re.compile(r"^Replace (.+?)(?:, or rewrite (?:it|them) for the NPU)?(?=:|$)")
 _CODE = re.compile(r"(?<!setup)\.py\Z")
+#: What the code reads as a device or backend, and how it is said where the file stays as it is.
+_CONFIGURED = "NPU821"
+_SET = "On hosts with NPUs set npu or hccl where a configuration names a device or backend"
+#: What an extra makes out of date, whatever the device.
+_LOCKS = re.compile(r"(?:uv|poetry|pdm)\.lock\Z")
 #: In one line each, since line breaks stay in a pull request.
 _ABOUT = (
     "The accelerator is chosen in {}: an NPU if torch_npu is installed and finds one, else CUDA as before. On "
@@ -51,8 +56,9 @@ def body(
     come to a file that stays, `newer` packages of which NPUs need newer releases, `locks` the lock files of
     a pyproject.toml that has a new extra.
     """
-    sure = [each for each in separate(left) if each.stops and not _PERHAPS.match(each.title)]
-    parts = [*_left(sure, stopped or {}, newer)]
+    sure = [each for each in separate(left) if each.stops
+            and (each.codes == (_CONFIGURED,) or not _PERHAPS.match(each.title))]  # fmt: skip
+    parts = [*_left(sure, stopped or {}, newer, ".[npu]" in lists)]
     lines = ["## What this does", "", *_first(parts, stopped or {})]
     if modules:
         places = [f"`{visible(each)}`" for each in modules]
@@ -94,13 +100,16 @@ def _first(parts: Sequence[Action], stopped: Mapping[str, str]) -> Iterator[str]
         yield from ("**Does not start on an NPU yet**: what is left stops its import.", "")
 
 
-def _left(actions: Sequence[Action], stopped: Mapping[str, str], newer: Collection[str]) -> Iterator[Action]:
-    """What is in code, or bounds what is installed; but for the files that are `stopped`, what some branch loads, and
-    what newer releases refuse of packages that may stay as old as they are.
+def _left(
+    actions: Sequence[Action], stopped: Mapping[str, str], newer: Collection[str], extra: bool
+) -> Iterator[Action]:
+    """What is in code, or read by it, or bounds what is installed, and locks beside an `extra`; but for the files that
+    are `stopped`, what some branch loads, and what newer releases refuse of packages that may stay as old as they are.
     """
     for part in actions:
         bound = part.codes == (TOO_OLD,) and not any(each.late or each.api == "torch" for each in part.findings)
-        met = (each for each in part.findings if bound or _CODE.search(each.path))
+        met = (each for each in part.findings if bound or _CODE.search(each.path)
+               or (each.code == _CONFIGURED and not each.blocks) or (extra and _LOCKS.match(each.path)))  # fmt: skip
         code = [each for each in met if not (aside(each) or each.path in stopped)]
         known = (each for each in code if each.late != "branch" or each.option or each.detail("function"))
         named = {each.api.partition(".")[0] for each in known}
@@ -112,10 +121,11 @@ def _items(parts: Sequence[Action]) -> Iterator[str]:
     """A line for each thing to do, with when it is met and its first places; what differs in its name alone is one."""
     same: dict[tuple[str, ...], list[tuple[str, list[str]]]] = {}
     for part in parts:
-        # Whether a script trains is not said: what stops another one stops it all the same.
-        met = tuple(replace(each, late="" if each.late == "other" else each.late) for each in part.findings)
-        when = ["on every device"] * _OF_ANY_DEVICE.issuperset(part.codes)
+        # Neither whether a script trains nor a function is said: what stops is in the program all the same.
+        met = tuple(replace(each, late="" if each.late == "other" else each.late, details=()) for each in part.findings)
+        when = ["on every device"] * (_OF_ANY_DEVICE.issuperset(part.codes) or _LOCKS.match(met[0].path) is not None)
         title = visible(part.title) if when else _REPLACE.sub(r"Add code for NPUs beside \1", visible(part.title))
+        title = _SET if part.codes == (_CONFIGURED,) else title
         when += conditions(replace(part, blocks="later", findings=met))
         name = visible(str(part.title.values.get("name", ""))) if isinstance(part.title, Sentence) else ""
         paths = {each.path for each in met}
