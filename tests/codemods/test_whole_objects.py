@@ -329,6 +329,38 @@ def test_numpy_that_another_file_returns(body: str, holds: bool, call: str) -> N
     assert len([each for each in migrate(source, files=files).findings if each.code == "NPU154" and each.open]) == holds
 
 
+@pytest.mark.parametrize(
+    ("value", "key", "holds"),
+    [("np.nanmean(x)", "iou", 1), ("float(np.nanmean(x))", "iou", 0), ("np.nanmean(x)", "names", 0)],
+)
+@pytest.mark.parametrize("best", ["score['{}']", "float(score['{}'])"])
+def test_numpy_under_a_key_of_what_an_object_of_metrics_returns(value: str, key: str, holds: int, best: str) -> None:
+    files = {
+        "metrics/__init__.py": "from .stream import Metrics\n",
+        "metrics/stream.py": "import numpy as np\n\n\nclass Metrics:\n    def get_results(self, x=1):\n"
+        f"        iou = {value}\n        return {{'iou': iou, 'names': ['a']}}\n",
+    }
+    source = f"""
+        import torch
+        from metrics import Metrics
+        use_cuda = True
+        def validate(model, metrics):
+            score = metrics.get_results()
+            return score, model
+        def main(model, path):
+            metrics = Metrics()
+            def save(path):
+                torch.save({{"best": best}}, path)
+            best = torch.load(path, "cpu")["best"]
+            score, _ = validate(model, metrics=metrics)
+            if score["iou"] > best:
+                best = {best.format(key)}
+                save(path)
+        """
+    found = [each.code for each in migrate(source, files=files).findings].count("NPU154")
+    assert found == (holds and not best.startswith("float"))
+
+
 def test_a_script_without_functions_is_indexed() -> None:
     # A file that cannot be indexed tells the others nothing, and is placed nowhere.
     assert index_source(b"import numpy as np\n\nprint('no return', np.pi)\n", "eval.py", Settings()).numpy_results == ()

@@ -21,7 +21,7 @@ class Traced:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._open: set[tuple[int, int | None]] = set()
+        self._open: set[tuple[int, tuple[int | str, ...]]] = set()
 
     def made(self, file: File, node: ast.expr) -> bool:
         """True where an expression makes such a value, or hands one on; what only the program shows is left out."""
@@ -31,13 +31,13 @@ class Traced:
         """True where a part of what is such a value is one too."""
         return False
 
-    def is_one(self, file: File, node: ast.expr, index: int | None = None) -> bool:
-        """True where an expression, or its item at `index`, certainly is such a value."""
-        key = id(node), index
+    def is_one(self, file: File, node: ast.expr, *path: int | str) -> bool:
+        """True where an expression, or what is in it under indices and keys, certainly is such a value."""
+        key = id(node), path
         if key in self._open or len(self._open) > _DEEPEST:
             return False
         self._open.add(key)
-        found = self._is(file, node) if index is None else self._part(file, node, index)
+        found = self._part(file, node, *path) if path else self._is(file, node)
         self._open.discard(key)
         return found
 
@@ -52,7 +52,7 @@ class Traced:
             case _ if self.made(file, node):
                 return True
             case ast.Call():
-                return self._returned(file, node, None)
+                return self._returned(file, node)
             case ast.Attribute():
                 return self._any(self._held(file, node))
         return False
@@ -61,20 +61,21 @@ class Traced:
         slot = self.program.slot(file, node)
         return self.program.values.get(slot, []) if slot is not None else []
 
-    def _any(self, values: list[ProgramValue]) -> bool:
-        return any(self.is_one(each.file, each.node, each.index) for each in values)
+    def _any(self, values: list[ProgramValue], *path: int | str) -> bool:
+        whole = ((each, () if each.index is None else (each.index,)) for each in values)
+        return any(self.is_one(each.file, each.node, *first, *path) for each, first in whole)
 
-    def _name(self, file: File, node: ast.Name) -> bool:
+    def _name(self, file: File, node: ast.Name, *path: int | str) -> bool:
         nearest = nearest_binding(file.scan, node)
         if isinstance(nearest, ast.arg):
-            return self._any(self._held(file, node))
+            return self._any(self._held(file, node), *path)
         if not isinstance(nearest, ast.Name):
             return False
         match above := parent(nearest):
             case ast.Assign(value=value):
-                return self.is_one(file, value)
+                return self.is_one(file, value, *path)
             case ast.Tuple(elts=targets) | ast.List(elts=targets) if isinstance(holder := parent(above), ast.Assign):
-                return self.is_one(file, holder.value, targets.index(nearest))
+                return self.is_one(file, holder.value, targets.index(nearest), *path)
         return False
 
     def _item(self, file: File, node: ast.Subscript) -> bool:
@@ -82,34 +83,34 @@ class Traced:
         stored = [each for at, each in self.program.entries.get(slot, ()) if at == key] if slot and key else []
         if stored:
             return all(self.is_one(each.file, each.node) for each in stored)
-        display = last_value(file.scan, node.value) if key is not None and isinstance(node.value, ast.Name) else None
-        if isinstance(display, ast.Dict):
-            given = [value for at, value in zip(display.keys, display.values, strict=True) if key_of(at) == key]
-            return bool(given) and self.is_one(file, given[-1])
-        return self.item(file, node) or (isinstance(key, int) and self.is_one(file, node.value, key))
+        return self.item(file, node) or (key is not None and self.is_one(file, node.value, key))
 
-    def _part(self, file: File, node: ast.expr, index: int) -> bool:
+    def _part(self, file: File, node: ast.expr, index: int | str, *rest: int | str) -> bool:
         """One of the things that an expression gives together."""
         match node:
             case ast.Name():
                 value = last_value(file.scan, node)
-                return value is not None and self.is_one(file, value, index)
-            case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                return index < len(parts) and self.is_one(file, parts[index])
+                found = value is not None and self.is_one(file, value, index, *rest)
+                return found or (value is None and self._name(file, node, index, *rest))
+            case ast.Tuple(elts=parts) | ast.List(elts=parts) if isinstance(index, int):
+                return index < len(parts) and self.is_one(file, parts[index], *rest)
+            case ast.Dict(keys=keys, values=values):
+                under = [value for at, value in zip(keys, values, strict=True) if key_of(at) == index]
+                return bool(under) and self.is_one(file, under[-1], *rest)
             case ast.Call():
-                return self._returned(file, node, index)
-            case ast.Attribute(attr="saved_tensors"):  # what the forward pass has kept for the backward one
+                return self._returned(file, node, index, *rest)
+            case ast.Attribute(attr="saved_tensors") if isinstance(index, int):  # what the forward pass has kept for the backward one
                 kept = [(call_of(each), each) for each in file.scan.attributes.get("save_for_backward", ())]
-                given = [call.args[index:] for call, each in kept if call is not None and _owner(each) is _owner(node)]
+                given = [call.args[int(index):] for call, each in kept if call is not None and _owner(each) is _owner(node)]
                 return bool(given) and all(args and self.is_one(file, args[0]) for args in given)
         return False
 
-    def _returned(self, file: File, call: ast.Call, index: int | None) -> bool:
+    def _returned(self, file: File, call: ast.Call, *path: int | str) -> bool:
         callee = self.program.callee(file, call)
         if not isinstance(callee, FUNCTIONS):
             return False
         returned = [each for each in self.program.returns(callee) if not is_none(each)]
-        return bool(returned) and all(self.is_one(self.program.owner[callee], each, index) for each in returned)
+        return bool(returned) and all(self.is_one(self.program.owner[callee], each, *path) for each in returned)
 
 
 def _owner(node: ast.AST) -> ast.AST | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.last_value import nearest_binding
 from transplt.program.followed_values import Traced
-from transplt.program.program import File, Function, enclosing_function, program_of
+from transplt.program.program import File, Function, enclosing_function, key_of, program_of
 from transplt.syntax.nodes import call_of, callee_of, class_of_method, is_none, last_name, of_kind
 from transplt.syntax.scan import chain, parent
 
@@ -30,7 +30,7 @@ _KEEPS = frozenset(
 )
 #: How functions are called that rate a model.
 _SCORES = re.compile(
-    rb"\s*def\s+(?!test_)\w*(?:eval|valid|test|scor|metric|iou|acc|rank|f1|auc|psnr|ssim|bleu|loss|epoch)\w*\(",
+    rb"\s*def\s+(?!test_)\w*(?:eval|valid|test|scor|metric|result|iou|acc|rank|f1|auc|psnr|ssim|bleu|loss|epoch)\w*\(",
     re.IGNORECASE,
 )
 _NUMBERS = frozenset({"float", "int", "len", "time"})
@@ -47,7 +47,7 @@ class NumpyValues(Traced):
             return any(self.holds(file, each) for each in node.elts)
         if self.is_one(file, node):
             return True
-        key = id(node), -1  # what is put into itself
+        key = id(node), (-1,)  # what is put into itself
         if key in self._open:
             return False
         self._open.add(key)
@@ -79,29 +79,33 @@ class NumpyValues(Traced):
         known = bool(given) and all(self.is_one(file, each) for each in given)
         return not names_object and (name in _MAKES or (known and name not in ("ndim", "shape", "size")))
 
-    def _name(self, file: File, node: ast.Name) -> bool:
-        """So of what a turn of the loop before has given the name: `best = score` below the place that saves it."""
-        if super()._name(file, node):
+    def _name(self, file: File, node: ast.Name, *path: int | str) -> bool:
+        """So of what a turn of the loop before has given the name: `best = score` below the place that saves it; and
+        of what the function around has given it last."""
+        if super()._name(file, node, *path):
             return True
+        if node.id not in file.scan.scope_of(node).bindings:
+            return self._any(self._held(file, node)[-1:], *path)
         nearest = nearest_binding(file.scan, node)
         around = {*chain(nearest)} if nearest is not None else set()
         loops = {each for each in chain(node) if isinstance(each, (ast.For, ast.While))} - around
         bindings = file.scan.scope_of(node).bindings.get(node.id, ()) if loops else ()
         below = [parent(each.node) for each in bindings if getattr(each.node, "lineno", 0) > node.lineno]
         again = [each.value for each in of_kind(ast.Assign, below) if not loops.isdisjoint(chain(each))]
-        return any(self.is_one(file, each) for each in again)
+        return any(self.is_one(file, each, *path) for each in again)
 
-    def _returned(self, file: File, call: ast.Call, index: int | None) -> bool:
+    def _returned(self, file: File, call: ast.Call, *path: int | str) -> bool:
         """So of functions of the program; of others of the project, and methods of their objects, by their names."""
         project, func, names = self.program.project, call.func, [file.names.qualified(call.func)]
-        found = super()._returned(file, call, index)
+        found = super()._returned(file, call, *path)
         if found or not project.numpy_results:
             return found
         if names == [None] and isinstance(func, ast.Attribute):
-            values = self._held(file, func.value)
+            values = [one for each in self._held(file, func.value)  # of a parameter what a variable of the caller holds
+                      for one in (self._held(each.file, each.node) if isinstance(each.node, ast.Name) else [each])]  # fmt: skip
             held = [each.file.names.qualified(callee_of(each.node)) for each in values]
             names = [f"{name}.{func.attr}" if name else None for name in held]
-        item = "" if index is None else f"[{index}]"
+        item = "".join(f"[{each}]" for each in path)
         results = project.numpy_results
         return bool(names) and all(name and f"{project.canonical(name)}{item}" in results for name in names)
 
@@ -132,8 +136,8 @@ def gives_scores(data: bytes) -> bool:
 
 
 def numpy_results(file: File) -> Iterator[str]:
-    """`function` and `Class.method` for each that returns what NumPy made, `function[1]` where that is one of several
-    things; what functions of other files return is not looked at.
+    """`function` and `Class.method` for each that returns what NumPy made, `function[1]` and `function[key]` where that
+    is one of several things; what functions of other files return is not looked at.
     """
     returned: dict[Function, list[ast.expr]] = {}
     for each in file.scan.returns:
@@ -146,9 +150,11 @@ def numpy_results(file: File) -> Iterator[str]:
     for function, every in returned.items():
         known = [each for each in every if not (is_none(each) or _is_of_another(file, each))]
         name = ".".join(each.name for each in (class_of_method(function), function) if each is not None)
-        for index in (None, 0, 1, 2, 3, 4) if known else ():
-            if all(values.is_one(file, each, index) for each in known):
-                yield name if index is None else f"{name}[{index}]"
+        keys = [key_of(key) for each in of_kind(ast.Dict, known) for key in each.keys]
+        paths: list[tuple[int | str, ...]] = [(), *((at,) for at in (*range(5), *keys) if at is not None)]
+        for path in dict.fromkeys(paths) if known else ():
+            if all(values.is_one(file, each, *path) for each in known):
+                yield f"{name}[{path[0]}]" if path else name
 
 
 def _is_of_another(file: File, node: ast.expr) -> bool:
