@@ -104,7 +104,8 @@ _FLOORS = "# Exact versions are floors here: some of them are too old for torch-
             "requirements.txt",
             "numpy\n# for CUDA 11\ntorch==1.8.0\ntensorflow==2.4.0\ntensorboardX==2.1\n",
             "numpy\ntorch==2.12.0\ntorch-npu==2.12.0\n"
-            f"# was tensorflow==2.4.0{_OLDER}tensorflow>=2.8.0,<3\n# was tensorboardX==2.1{_OLDER}tensorboardX>=2.5.1,<3\n"
+            f"# was tensorflow==2.4.0{_OLDER}tensorflow>=2.8.0,<3\n"
+            f"# was tensorboardX==2.1{_OLDER}tensorboardX>=2.5.1,<3\n"
             f"{_LINES}",
         ),
         (
@@ -118,13 +119,14 @@ _FLOORS = "# Exact versions are floors here: some of them are too old for torch-
             "    - transformers==4.3.1\n",
             f"name: net-npu\ndependencies:\n  # was python=3.8.5{_OLDER}  - python=3.10\n"
             "  - pip\n"
-            f"  # was numpy=1.19.2{_OLDER}  - numpy>=1.21.2,<2\n  - pip:\n    - torch==2.12.0\n    - torch-npu==2.12.0\n"
+            f"  # was numpy=1.19.2{_OLDER}  - numpy>=1.21.2,<2\n"
+            "  - pip:\n    - torch==2.12.0\n    - torch-npu==2.12.0\n"
             f"{_ITEM}"
             f"    # was transformers==4.3.1{_OLDER}    - transformers>=4.16.0,<4.17\n",
         ),
         (
             "environment.yml",  # what conda has of an old Python goes with it
-            "dependencies:\n  - python=3.6.7\n  - pytorch=1.0.0\n  - numpy=1.15.4\n  - numpy-base=1.15.4\n"
+            "dependencies:\n  - python=3.6.7\n  # - gym\n  - pytorch=1.0.0\n  - numpy=1.15.4\n  - numpy-base=1.15.4\n"
             "  - zlib=1.2.11=h7b6447c_3\n  - tqdm<5\n"
             "  - pip:\n    - plyfile==0.7\n",
             f"{_FLOORS}dependencies:\n  - python=3.10\n"
@@ -157,7 +159,8 @@ def test_a_pin_older_than_what_works_on_npus_is_a_floor(tmp_path: Path) -> None:
         # what another asks for that gets a newer release
         (
             "tensorboard==2.4.0\ntensorflow==2.4.0",
-            f"# was tensorboard==2.4.0{_OLDER}tensorboard>=2.8.0,<3\n# was tensorflow==2.4.0{_OLDER}tensorflow>=2.8.0,<3\n",
+            f"# was tensorboard==2.4.0{_OLDER}tensorboard>=2.8.0,<3\n"
+            f"# was tensorflow==2.4.0{_OLDER}tensorflow>=2.8.0,<3\n",
         ),
         ("tensorflow-addons==0.12.0", f"# was tensorflow-addons==0.12.0{_OLDER}tensorflow-addons>=0.16.1,<0.17\n"),
         # a newer major release may refuse what the project calls (av 14: `add_stream(rate="30")`)
@@ -298,6 +301,13 @@ def test_what_cann_imports_is_what_the_diagnosis_installs() -> None:
     advice = (Path(__file__).parent.parent / "rules" / "errors" / "environment.json").read_text()
     assert "pip install attrs cython numpy " + " ".join(_NEEDS[2:]) + "." in advice
     assert [*asked_by_cann("9.0.0")] == ["attrs", "cython", "numpy", *_NEEDS[2:]]
+
+
+def test_a_list_of_pip_of_which_nothing_is_left_goes(tmp_path: Path) -> None:
+    lists = "".join(f"  - pip:\n    - {each}\n" for each in ("torch==2.1.0", "nvidia-nccl-cu11==2.0", "regex"))
+    text = f"name: net\ndependencies:\n  - python=3.10\n{lists}"
+    new = (migrated(tmp_path, **{"environment.yml": text}) / "environment-npu.yml").read_text()
+    assert "nvidia" not in new and new.endswith("\n  - pip:\n    - regex\n") and new.count("pip:") == 2
 
 
 _PRINTED = "".join(f"  - lib{number}=1.{number}=h{number}_0\n" for number in range(12))

@@ -238,11 +238,12 @@ def test_what_a_function_does_is_in_the_program_all_the_same() -> None:
 
 
 def test_a_device_that_a_configuration_names_is_left() -> None:
-    lines = left_of(action("Check what becomes of it", "config.yaml:2", code="NPU821", api="cuda"))
+    title = "Check what becomes of devices and backends that scripts and configurations name"
+    lines = left_of(action(title, "config.yaml:2", code="NPU821", api="cuda"))
     assert lines == [
         "- On hosts with NPUs set npu or hccl where a configuration names a device or backend (`config.yaml:2`)"
     ]
-    assert left_of(action("Write npu", "a.yaml:2", code="NPU821", api="cuda", blocks="tidy")) == []  # nobody reads it
+    assert left_of(action(title, "a.yaml:2", code="NPU821", api="cuda", blocks="tidy")) == []  # nobody reads it
 
 
 def test_a_lock_file_is_left_where_the_branch_adds_an_extra() -> None:
@@ -251,6 +252,11 @@ def test_a_lock_file_is_left_where_the_branch_adds_an_extra() -> None:
         "- Regenerate the lock file poetry.lock (on every device; `poetry.lock:1`)"
     ]
     assert left_of(lock, lists=["requirements-npu.txt"]) == []
+
+
+def test_the_variable_of_npus_is_named() -> None:
+    lines = left_of(action("Make {name} hold for NPUs, too", "a.py:3", code="NPU220", api="CUDA_VISIBLE_DEVICES"))
+    assert lines == ["- Set ASCEND_RT_VISIBLE_DEVICES, too, where CUDA_VISIBLE_DEVICES is set (`a.py:3`)"]
 
 
 def test_what_differs_in_its_name_is_one() -> None:

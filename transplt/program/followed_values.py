@@ -99,9 +99,11 @@ class Traced:
                 return bool(under) and self.is_one(file, under[-1], *rest)
             case ast.Call():
                 return self._returned(file, node, index, *rest)
-            case ast.Attribute(attr="saved_tensors") if isinstance(index, int):  # what the forward pass has kept for the backward one
-                kept = [(call_of(each), each) for each in file.scan.attributes.get("save_for_backward", ())]
-                given = [call.args[int(index):] for call, each in kept if call is not None and _owner(each) is _owner(node)]
+            case ast.Attribute(attr="saved_tensors") if isinstance(index, int):
+                # what the forward pass has kept for the backward one
+                saves = file.scan.attributes.get("save_for_backward", ())
+                kept = [call_of(each) for each in saves if _owner(each) is _owner(node)]
+                given = [call.args[int(index) :] for call in kept if call is not None]
                 return bool(given) and all(args and self.is_one(file, args[0]) for args in given)
         return False
 

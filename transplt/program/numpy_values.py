@@ -101,8 +101,9 @@ class NumpyValues(Traced):
         if found or not project.numpy_results:
             return found
         if names == [None] and isinstance(func, ast.Attribute):
-            values = [one for each in self._held(file, func.value)  # of a parameter what a variable of the caller holds
-                      for one in (self._held(each.file, each.node) if isinstance(each.node, ast.Name) else [each])]  # fmt: skip
+            # Of a parameter, what a variable of the caller holds.
+            given = self._held(file, func.value)
+            values = [value for each in given for value in self._held(each.file, each.node) or [each]]
             held = [each.file.names.qualified(callee_of(each.node)) for each in values]
             names = [f"{name}.{func.attr}" if name else None for name in held]
         item = "".join(f"[{each}]" for each in path)

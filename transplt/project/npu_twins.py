@@ -59,6 +59,9 @@ _CHANNEL = re.compile(r"^(channels:\s*\n(?:[ \t]*-[^\n]*\n)*?)([ \t]*-[ \t]+)pyt
 _OF_CHANNEL = re.compile("captum|faiss|ignite|magma|(?:py)?torch")
 #: A comment on what CUDA's users install.
 _OF_CUDA = re.compile(r"^[ \t]*#[^\n]*(?:cuda|nvidia)[^\n]*\n", re.I | re.M)
+#: What is commented out in a list of conda's, and a list of pip's of which nothing is left.
+_COMMENTS = re.compile(r"^[ \t]*#[^\n]*\n", re.M)
+_EMPTY = re.compile(r"^([ \t]*)-[ \t]+pip:[ \t]*\r?\n(?!\1[ \t]+\S)", re.M)
 #: The comment behind a version: of another one it may be wrong.
 _REMARK = re.compile(r"\A[ \t]+#[^\r\n]*")
 #: What a script must not be written with.
@@ -246,7 +249,7 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
     newline = newline_of(text)
     of_cuda = [each for each in result.findings if each.code == BOUND and each.open and not each.blocks]
     left_out = {normalised(each.api) for each in of_cuda}
-    text, raised = _raised(_OF_CUDA.sub("", text), name, releases, result)
+    text, raised = _raised((_OF_CUDA if plain else _COMMENTS).sub("", text), name, releases, result)
     listed = requirements_of(text, name, FileKind.REQUIREMENTS)
     names = {normalised(each.name) for each in without_elsewhere(listed)}
     on_top = _on_top(name, result, releases, names) if plain and not raised and not left_out & names else []
@@ -260,7 +263,7 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
     lead = {"#": last["dash"].partition("-")[0]}  # of a comment
     rows = (f"{lead.get(each[0], last['dash'])}{each}" for each in needs)
     text = newline.join((text[: last.end()], *rows)) + text[last.end() :]
-    return _NAME.sub(r"\g<0>-npu", _without_channel(text, listed), count=1), raised
+    return _NAME.sub(r"\g<0>-npu", _EMPTY.sub("", _without_channel(text, listed)), count=1), raised
 
 
 def _without_channel(text: str, listed: Sequence[Requirement]) -> str:

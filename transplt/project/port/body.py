@@ -31,9 +31,15 @@ _OF_ANY_DEVICE = frozenset({"NPU153", "NPU154", "NPU159", "NPU293", "NPU313", "N
 _PERHAPS = re.compile(r"Add the NPU case|Check|Decide (?!what an)|Do |Find out|Keep (?!NPUs)|Test |.*not supported on")
 _REPLACE = re.compile(r"^Replace (.+?)(?:, or rewrite (?:it|them) for the NPU)?(?=:|$)")
 _CODE = re.compile(r"(?<!setup)\.py\Z")
-#: What the code reads as a device or backend, and how it is said where the file stays as it is.
+#: What the code reads as a device or backend.
 _CONFIGURED = "NPU821"
-_SET = "On hosts with NPUs set npu or hccl where a configuration names a device or backend"
+#: What is said in fewer words, of files that stay, than in the reports.
+_SAID = {
+    "Check what becomes of devices and backends that scripts and configurations name":
+        "On hosts with NPUs set npu or hccl where a configuration names a device or backend",
+    "Make CUDA_VISIBLE_DEVICES hold for NPUs, too":
+        "Set ASCEND_RT_VISIBLE_DEVICES, too, where CUDA_VISIBLE_DEVICES is set",
+}  # fmt: skip
 #: What an extra makes out of date, whatever the device.
 _LOCKS = re.compile(r"(?:uv|poetry|pdm)\.lock\Z")
 #: In one line each, since line breaks stay in a pull request.
@@ -125,7 +131,7 @@ def _items(parts: Sequence[Action]) -> Iterator[str]:
         met = tuple(replace(each, late="" if each.late == "other" else each.late, details=()) for each in part.findings)
         when = ["on every device"] * (_OF_ANY_DEVICE.issuperset(part.codes) or _LOCKS.match(met[0].path) is not None)
         title = visible(part.title) if when else _REPLACE.sub(r"Add code for NPUs beside \1", visible(part.title))
-        title = _SET if part.codes == (_CONFIGURED,) else title
+        title = _SAID.get(title, title)
         when += conditions(replace(part, blocks="later", findings=met))
         name = visible(str(part.title.values.get("name", ""))) if isinstance(part.title, Sentence) else ""
         paths = {each.path for each in met}
