@@ -151,11 +151,11 @@ def numpy_results(file: File) -> Iterator[str]:
     for function, every in returned.items():
         known = [each for each in every if not (is_none(each) or _is_of_another(file, each))]
         name = ".".join(each.name for each in (class_of_method(function), function) if each is not None)
-        keys = [key_of(key) for each in of_kind(ast.Dict, known) for key in each.keys]
-        paths: list[tuple[int | str, ...]] = [(), *((at,) for at in (*range(5), *keys) if at is not None)]
+        keys = filter(None, (key_of(key) for each in of_kind(ast.Dict, known) for key in each.keys))
+        paths: list[tuple[int | str, ...]] = [(), *zip((*range(5), *keys), strict=True)]
         for path in dict.fromkeys(paths) if known else ():
             if all(values.is_one(file, each, *path) for each in known):
-                yield f"{name}[{path[0]}]" if path else name
+                yield name + "".join(f"[{at}]" for at in path)
 
 
 def _is_of_another(file: File, node: ast.expr) -> bool:

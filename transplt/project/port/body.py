@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from transplt.base.finding import Finding
 from transplt.base.language import Sentence
 from transplt.base.render.cell import first_of, visible
 from transplt.base.render.verdict import Verdict
@@ -114,13 +115,18 @@ def _left(
     """
     for part in actions:
         bound = part.codes == (TOO_OLD,) and not any(each.late or each.api == "torch" for each in part.findings)
-        met = (each for each in part.findings if bound or _CODE.search(each.path)
-               or (each.code == _CONFIGURED and not each.blocks) or (extra and _LOCKS.match(each.path)))  # fmt: skip
+        met = (each for each in part.findings if bound or _is_met(each, extra))
         code = [each for each in met if not (aside(each) or each.path in stopped)]
         known = (each for each in code if each.late != "branch" or each.option or each.detail("function"))
         named = {each.api.partition(".")[0] for each in known}
         if named and (not _OF_ANY_DEVICE.issuperset(part.codes) or named <= {"torch", *FAMILY, *newer}):
             yield replace(part, findings=tuple(code))
+
+
+def _is_met(finding: Finding, extra: bool) -> bool:
+    """True for what is in code, for a value that the code reads, and for a lock beside an `extra`."""
+    read = finding.code == _CONFIGURED and not finding.blocks
+    return read or (_LOCKS.match(finding.path) is not None and extra) or _CODE.search(finding.path) is not None
 
 
 def _items(parts: Sequence[Action]) -> Iterator[str]:
