@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from transplt.flow.last_value import last_value, nearest_binding
+from transplt.flow.last_value import nearest_binding
 from transplt.program.program import File, Program, ProgramValue, key_of
 from transplt.syntax.nodes import call_of, is_none
 from transplt.syntax.scan import FUNCTIONS, chain, parent
@@ -89,9 +89,7 @@ class Traced:
         """One of the things that an expression gives together."""
         match node:
             case ast.Name():
-                value = last_value(file.scan, node)
-                found = value is not None and self.is_one(file, value, index, *rest)
-                return found or (value is None and self._name(file, node, index, *rest))
+                return self._name(file, node, index, *rest)
             case ast.Tuple(elts=parts) | ast.List(elts=parts) if isinstance(index, int):
                 return index < len(parts) and self.is_one(file, parts[index], *rest)
             case ast.Dict(keys=keys, values=values):

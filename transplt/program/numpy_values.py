@@ -103,8 +103,8 @@ class NumpyValues(Traced):
         if names == [None] and isinstance(func, ast.Attribute):
             # Of a parameter, what a variable of the caller holds.
             given = self._held(file, func.value)
-            values = [value for each in given for value in self._held(each.file, each.node) or [each]]
-            held = [each.file.names.qualified(callee_of(each.node)) for each in values]
+            made = (value for each in given for value in self._held(each.file, each.node) or [each])
+            held = [each.file.names.qualified(callee_of(each.node)) for each in made]
             names = [f"{name}.{func.attr}" if name else None for name in held]
         item = "".join(f"[{each}]" for each in path)
         results = project.numpy_results

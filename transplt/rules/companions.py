@@ -94,12 +94,11 @@ def below(package: str, first: str, python: str, names: Collection[str]) -> str:
     be imported beyond, else the next release that may break what calls it, with a wheel for newer Pythons where one
     release alone has it.
     """
-    for other, end in _table()["imports_until"].get(package, {}).items():
-        if other in names:
-            return f",<{end}"
+    ends = (end for other, end in _table()["imports_until"].get(package, {}).items() if other in names)
     since = (each.split(".") for each in (first, first_wheel(package, f"after {python}")) if each)
     major, minor = max((int(numbers[0]), int(numbers[1])) for numbers in since)
-    return f",<{major}.{minor + 1}" if major == 0 or package in _BREAK_EACH_MINOR else f",<{major + 1}"
+    following = f"{major}.{minor + 1}" if major == 0 or package in _BREAK_EACH_MINOR else str(major + 1)
+    return f",<{next(ends, following)}"
 
 
 def without_pkg_resources(torch: str) -> dict[str, str]:

@@ -29,11 +29,11 @@ _MOST_OF_ONE, _MOST_FILES, _MOST_WHYS = 3, 4, 2
 #: Codes of what newer releases of packages reject, whatever the device.
 _OF_ANY_DEVICE = frozenset({"NPU153", "NPU154", "NPU159", "NPU293", "NPU313", "NPU514"})
 #: Titles of what somebody has to look at, or to decide, before it is known to stop anything; of what stays for CUDA.
-_PERHAPS = re.compile(r"Add the NPU case|Check|Decide (?!what an)|Do |Find out|Keep (?!NPUs)|Test |.*not supported on")
+_PERHAPS = re.compile(
+    r"Add the NPU case|Check(?! what bec)|Decide (?!what an)|Do |Find out|Keep (?!NPUs)|Test |.*not supported on"
+)
 _REPLACE = re.compile(r"^Replace (.+?)(?:, or rewrite (?:it|them) for the NPU)?(?=:|$)")
 _CODE = re.compile(r"(?<!setup)\.py\Z")
-#: What the code reads as a device or backend.
-_CONFIGURED = "NPU821"
 #: What is said in fewer words, of files that stay, than in the reports.
 _SAID = {
     "Check what becomes of devices and backends that scripts and configurations name":
@@ -41,8 +41,8 @@ _SAID = {
     "Make CUDA_VISIBLE_DEVICES hold for NPUs, too":
         "Set ASCEND_RT_VISIBLE_DEVICES, too, where CUDA_VISIBLE_DEVICES is set",
 }  # fmt: skip
-#: What an extra makes out of date, whatever the device.
-_LOCKS = re.compile(r"(?:uv|poetry|pdm)\.lock\Z")
+#: A value that the code reads as a device or backend; what an extra makes out of date, whatever the device.
+_CONFIGURED, _LOCKS = "NPU821", re.compile(r"(?:uv|poetry|pdm)\.lock\Z")
 #: In one line each, since line breaks stay in a pull request.
 _ABOUT = (
     "The accelerator is chosen in {}: an NPU if torch_npu is installed and finds one, else CUDA as before. On "
@@ -63,8 +63,7 @@ def body(
     come to a file that stays, `newer` packages of which NPUs need newer releases, `locks` the lock files of
     a pyproject.toml that has a new extra.
     """
-    sure = [each for each in separate(left) if each.stops
-            and (each.codes == (_CONFIGURED,) or not _PERHAPS.match(each.title))]  # fmt: skip
+    sure = [each for each in separate(left) if each.stops and not _PERHAPS.match(each.title)]
     parts = [*_left(sure, stopped or {}, newer, ".[npu]" in lists)]
     lines = ["## What this does", "", *_first(parts, stopped or {})]
     if modules:
