@@ -57,7 +57,24 @@ def _migrated(source: Path, out: Path, style: str, version: str = "2.12") -> Pat
             "torch>=2.1\nflash-attn==2.5.0  # fast\nnumpy\nbitsandbytes\n",
             "requirements-npu.txt",
             "torch==2.12.0\ntorch-npu==2.12.0\nnumpy\nbitsandbytes\n"
-            f"{_LINES}",
+            f"# Left out, without NPU support: flash-attn\n{_LINES}",
+        ),
+        # A page of wheels for another torch, and what stands there twice, go too; a page of others stays.
+        (
+            "requirements.txt",
+            "--find-links https://data.pyg.org/whl/torch-1.13.1+cu117.html\n-f https://host/wheels\n"
+            "torch==1.13.1+cu117\nnumpy\ntqdm==4.1\ntorch==1.13.1+cu117\nnumpy\ntqdm\n",
+            "requirements-npu.txt",
+            "-f https://host/wheels\n"
+            f"torch==2.12.0\ntorch-npu==2.12.0\nnumpy\ntqdm==4.1\ntqdm\n{_LINES}",
+        ),
+        # A list for pip of which nothing is left goes, another one stays.
+        (
+            "environment.yml",
+            "dependencies:\n  - numpy\n  - pip:\n    - torch>=2.1\n  - pip:\n    - flash-attn\n  - pip:\n\n    - six\n",
+            "environment-npu.yml",
+            "dependencies:\n  - numpy\n  - pip:\n    - torch==2.12.0\n    - torch-npu==2.12.0\n"
+            f"    # Left out, without NPU support: flash-attn\n{_ITEM}  - pip:\n\n    - six\n",
         ),
         # Packages of CUDA, or another torch, are no part of it.
         (

@@ -57,11 +57,16 @@ _DRAGGED_IN = frozenset({"certifi", "idna"})
 #: The channel of conda's builds of torch among those of a list, and the packages that are there alone.
 _CHANNEL = re.compile(r"^(channels:\s*\n(?:[ \t]*-[^\n]*\n)*?)([ \t]*-[ \t]+)pytorch[ \t]*(\r?\n)([ \t]*-)?", re.M)
 _OF_CHANNEL = re.compile("captum|faiss|ignite|magma|(?:py)?torch")
-#: A comment on what CUDA's users install.
-_OF_CUDA = re.compile(r"^[ \t]*#[^\n]*(?:cuda|nvidia)[^\n]*\n", re.I | re.M)
-#: What is commented out in a list of conda's, and a list of pip's of which nothing is left.
+#: A comment on what CUDA's users install, and a page of wheels for a build of torch for CUDA.
+_OF_CUDA = re.compile(
+    r"^[ \t]*(?:#[^\n]*(?:cuda|nvidia)|(?:-[ \t]+)?[\"']?(?:--find-links|-f)[= \t]+[^\s#]*(?:\+|%2B)cu\d)[^\n]*\n",
+    re.I | re.M,
+)
+#: What is commented out in a list of conda's.
 _COMMENTS = re.compile(r"^[ \t]*#[^\n]*\n", re.M)
-_EMPTY = re.compile(r"^([ \t]*)-[ \t]+pip:[ \t]*\r?\n(?!\1[ \t]+\S)", re.M)
+#: A list for pip in one of conda's, with nothing in it: no installer reads that.
+_EMPTY = re.compile(r"^([ \t]*)-[ \t]+pip:[ \t]*(?:\r?\n|\Z)(?!(?:[ \t]*\r?\n)*\1[ \t]+\S)", re.M)
+_LEFT_OUT = "# Left out, without NPU support:"
 #: The comment behind a version: of another one it may be wrong.
 _REMARK = re.compile(r"\A[ \t]+#[^\r\n]*")
 #: What a script must not be written with.
@@ -249,7 +254,8 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
     newline = newline_of(text)
     of_cuda = [each for each in result.findings if each.code == BOUND and each.open and not each.blocks]
     left_out = {normalised(each.api) for each in of_cuda}
-    text, raised = _raised((_OF_CUDA if plain else _COMMENTS).sub("", text), name, releases, result)
+    kept = _OF_CUDA.sub("", text if plain else _COMMENTS.sub("", text))
+    text, raised = _raised(_once(kept, name), name, releases, result)
     listed = requirements_of(text, name, FileKind.REQUIREMENTS)
     names = {normalised(each.name) for each in without_elsewhere(listed)}
     on_top = _on_top(name, result, releases, names) if plain and not raised and not left_out & names else []
@@ -257,13 +263,29 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
     if plain and any(each.code == INDEX and (on_top or not each.applied) for each in result.findings):
         text = f"--extra-index-url {CPU_INDEX}{newline}{text}"
     needs = _with_bounds(needed_by_cann(listed, releases.cann), result, raised)
+    if gone := sorted(left_out & names):
+        needs.insert(0, " ".join((_LEFT_OUT, *gone)))
     if plain:
         return (text if text.endswith(newline) else text + newline) + newline.join((*needs, "")), raised
     last = [*_LINE_OF_TORCH_NPU.finditer(text)][-1]
     lead = {"#": last["dash"].partition("-")[0]}  # of a comment
     rows = (f"{lead.get(each[0], last['dash'])}{each}" for each in needs)
     text = newline.join((text[: last.end()], *rows)) + text[last.end() :]
-    return _NAME.sub(r"\g<0>-npu", _EMPTY.sub("", _without_channel(text, listed)), count=1), raised
+    return _NAME.sub(r"\g<0>-npu", _without_channel(_EMPTY.sub("", text), listed), count=1), raised
+
+
+def _once(text: str, name: str) -> str:
+    """A list without the lines that it has twice."""
+    lines: dict[tuple[str, str], tuple[int, int]] = {}
+    again = []
+    for each in sorted(requirements_of(text, name, FileKind.REQUIREMENTS), key=lambda each: each.start):
+        start, end = line_of(text, each.start)
+        line = text[start:end].strip()  # one of YAML may begin a list
+        if line[-1:] != ":" and lines.setdefault((each.section, line), (start, end)) != (start, end):
+            again.append((start, end))
+    for start, end in reversed(again):
+        text = text[:start] + text[end:].removeprefix("\r").removeprefix("\n")
+    return text
 
 
 def _without_channel(text: str, listed: Sequence[Requirement]) -> str:
