@@ -294,6 +294,40 @@ def test_lists_that_are_compiled_or_many_get_none(tmp_path: Path, files: dict[st
     assert said in (out / "msFmkTranspltlog.txt").read_text()
 
 
+_LOCKED = '[tool.poetry.dependencies]\npython = "^3.11"\ntorch = ">=2.1"\ntorchvision = "*"\n'
+
+
+@pytest.mark.parametrize("lock", ["poetry.lock", "uv.lock", "pdm.lock"])
+def test_a_project_with_a_lock_file_stays_and_gets_a_list(tmp_path: Path, lock: str) -> None:
+    """The lock file holds a hash of it: an extra would stop everybody's install."""
+    out = migrated(tmp_path, **{"pyproject.toml": _LOCKED, lock: "\n"})
+    assert (out / "pyproject.toml").read_text() == _LOCKED
+    needs = _LINES.replace("attrs cython", "attrs cython numpy")
+    made = f"# For NPUs, over what {lock} has\ntorch==2.12.0\ntorch-npu==2.12.0\ntorchvision==0.27.0\n{needs}"
+    assert (out / "requirements-npu.txt").read_text() == made
+    again = _migrated(out, tmp_path / "again", "portable")
+    for folder in (out, again):
+        assert "NPU844" not in (folder / "msFmkTranspltlog.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("files", "changed", "listed"),
+    [
+        ({"pyproject.toml": _LOCKED}, True, ""),
+        ({"pyproject.toml": _LOCKED, "package-lock.json": "{}"}, True, ""),
+        ({"pyproject.toml": _LOCKED, "uv.lock": "\n", "requirements.txt": "torch\n"}, False, "-r requirements.txt\n"),
+        ({"pyproject.toml": _LOCKED.replace(">=2.1", "~2.3"), "uv.lock": "\n"}, False, ""),
+    ],
+)
+def test_an_extra_and_a_list_are_not_both(
+    tmp_path: Path, files: dict[str, str], changed: bool, listed: str
+) -> None:
+    out = migrated(tmp_path, **files)
+    assert ((out / "pyproject.toml").read_text() != files["pyproject.toml"]) is changed
+    made = out / "requirements-npu.txt"
+    assert made.read_text().startswith(listed) if listed else not made.exists()
+
+
 def test_for_npus_alone_the_list_itself_is_theirs(tmp_path: Path) -> None:
     out = migrated(tmp_path, "npu", **{"requirements.txt": "numpy\ntorch>=2.1\n"})
     assert not (out / "requirements-npu.txt").exists() and "torch-npu" in (out / "requirements.txt").read_text()

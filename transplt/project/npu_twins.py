@@ -15,6 +15,7 @@ from transplt.base.disk.walk import Entry
 from transplt.base.finding import FileResult, Finding, Level
 from transplt.base.language import Sentence, marked
 from transplt.base.text.requirement import Requirement, normalised
+from transplt.base.text.source import Source
 from transplt.engine.files.dependencies.codes import ADDED, BOUND_BY, INDEX, NOT_ADDED, PYTHON
 from transplt.engine.files.dependencies.others import OF_CANN, floors, is_for_others, needed_by_cann, without_elsewhere
 from transplt.engine.files.dependencies.places import line_of, newline_of
@@ -123,9 +124,12 @@ def with_twins(
              for each in wanted.values() if not each.why}  # fmt: skip
     counts = Counter(code for code, _ in there)
     listed = _is_listed(found, records, wanted.values())
-    for at, twin in wanted.items():
+    for at, twin in sorted(wanted.items(), key=lambda each: records[each[0]].path.endswith(".toml")):
         why = twin.why or _why_none(twin, counts[twin.code], f"{records[at].path.rpartition('.')[0]}.in", found)
         if not why and twin.path in made:
+            if twin.code == ADDED:  # the list beside a pyproject.toml has it all
+                records[at] = twin.original
+                continue
             why = Sentence(_TAKEN, twin=twin.path)
         record = records[at]
         if why:
@@ -202,11 +206,29 @@ def _of_any_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _
     """The twin of a list that asks for torch; of what conda has printed, why there is none."""
     asks = any(each.code == NOT_ADDED and each.open for each in record.findings)
     source = text_of(worker.read(entry)) if asks else None
+    locks = (each.detail("lock") for each in record.findings if each.code == NOT_ADDED and each.open)
+    if source is not None and (lock := next(filter(None, locks), "")):
+        return _beside_a_lock(worker, source, record, lock)
     if source is None or len(_BUILD.findall(source.text)) < _BUILDS:
         return _of_a_list(worker, entry, record)
     twin = _FORMS.sub(r"-npu\g<0>", record.path)
     as_info = replace(record, findings=tuple(replace(each, level=Level.INFO) for each in record.findings))
     return _Twin(twin, "", ADDED, "", as_info, why=Sentence(_PRINTED, twin=twin))
+
+
+def _beside_a_lock(worker: FileWorker[Any], source: Source, record: FileRecord, lock: str) -> _Twin | None:
+    """The list of what NPUs need beside a pyproject.toml, which stays as its lock file knows it."""
+    document = Document(source, record.path, FileKind.REQUIREMENTS, worker.settings, worker.target, worker.project)
+    listed = requirements_of(source.text, record.path, FileKind.REQUIREMENTS)
+    if (releases := Releases.of_part(document, listed) or Releases.of(document)) is None:
+        return None
+    left = [each for each in record.findings if each.code != NOT_ADDED]
+    needs = _with_bounds(needed_by_cann(listed, releases.cann), left, ())
+    pins = releases.pins({normalised(each.name) for each in listed})
+    text = "\n".join((f"# For NPUs, over what {lock} has", *pins, *needs, ""))
+    message = Sentence(_PACKAGES, name=document.name)
+    twin = record.path.replace("pyproject.toml", "requirements-npu.txt")
+    return _Twin(twin, text, ADDED, message, replace(record, findings=tuple(left)))
 
 
 def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Twin | None:
@@ -262,7 +284,7 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
     text = newline.join((*on_top, "")) if on_top else _pinned(text, name, releases.torch, left_out)
     if plain and any(each.code == INDEX and (on_top or not each.applied) for each in result.findings):
         text = f"--extra-index-url {CPU_INDEX}{newline}{text}"
-    needs = _with_bounds(needed_by_cann(listed, releases.cann), result, raised)
+    needs = _with_bounds(needed_by_cann(listed, releases.cann), result.findings, raised)
     if gone := sorted(left_out & names):
         needs.insert(0, " ".join((_LEFT_OUT, *gone)))
     if plain:
@@ -296,9 +318,9 @@ def _without_channel(text: str, listed: Sequence[Requirement]) -> str:
                         else f"{the[1]}{the[2]}defaults{the[3]}", text)  # fmt: skip
 
 
-def _with_bounds(needs: Sequence[str], result: FileResult, raised: Collection[str]) -> list[str]:
+def _with_bounds(needs: Sequence[str], found: Sequence[Finding], raised: Collection[str]) -> list[str]:
     """The bounds that CANN, or the import of what is older, needs; and a comment with what else CANN needs."""
-    stays = (each for each in result.findings if normalised(each.api) not in raised)
+    stays = (each for each in found if normalised(each.api) not in raised)
     bounds = [*dict.fromkeys(bound for each in stays for bound in each.detail(BOUND_BY).split(" and ") if bound)]
     bounded = {re.split("[<>=]", each)[0] for each in bounds}
     left = [each for each in needs if each.partition("<")[0] not in bounded]

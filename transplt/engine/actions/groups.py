@@ -253,6 +253,9 @@ class Groups:
             page = _page(_OWN_DEVICE)
             return Group(Sentence(page.action), _OWN_DEVICE, "", _blocks(finding, page))
         if re.search(read_table("support/substitutions.json")["locks"], finding.path):
+            if self._portable:
+                title = Sentence("Keep {name} for CUDA: NPUs have a list of their own", name=finding.path)
+                return Group(title, "lock", finding.path, "tidy", marked("install that over it"), Effort.LOW)
             title = Sentence("Regenerate the lock file {name} for torch and torch_npu", name=finding.path)
             how = marked("change the requirements first, then lock again")
             return Group(title, "lock", finding.path, "import", how, Effort.LOW)

@@ -19,7 +19,7 @@ class Document:
     """The text of a file, with what its editors may ask. Places are byte offsets into `source.utf8` (no BOM).
 
     `host` is the kind of the file of which the document is a piece, None for a whole file. `building`: it is a piece
-    that runs while an image is built.
+    that runs while an image is built. `lock`: the file that holds a hash of what it asks for.
     """
 
     source: Source
@@ -30,6 +30,7 @@ class Document:
     project: ProjectFacts
     host: FileKind | None = None
     building: bool = False
+    lock: str = ""
 
     @property
     def utf8(self) -> bytes:

@@ -9,6 +9,7 @@ what it runs with there, and of its configurations its Python knows what they me
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from dataclasses import replace
 
@@ -21,6 +22,8 @@ from transplt.flow.gates.npu_choices import HANDLED
 
 #: What may have a twin: what starts, installs or configures; a kernel or a notebook beside another does not count.
 _KINDS = frozenset({FileKind.SHELL, FileKind.CONFIG, FileKind.REQUIREMENTS, FileKind.DOCKER})
+#: What holds a hash, or a copy, of what a pyproject.toml asks for: it is stale with each edit there.
+_LOCKS = ("poetry.lock", "uv.lock", "pdm.lock")
 #: What a job asks for that runs on cards of NVIDIA.
 _FOR_GPUS = re.compile(rb"^[ \t]*accelerators:|\bnvidia\.com/gpu\b", re.M)
 #: A plugin or a device that a project which handles the NPU has chosen.
@@ -35,6 +38,13 @@ def has_npu_twin(root: str, path: str, kind: FileKind) -> bool:
     that is known.
     """
     return bool(root) and kind in _KINDS and any(os.path.isfile(f"{root}/{twin}") for twin in twins(path))
+
+
+def lock_of(root: str, path: str) -> str:
+    """The lock file of a pyproject.toml below the folder `root`, where that is known: beside it, or there."""
+    name = posixpath.basename(path)
+    folders = (f"{root}/{posixpath.dirname(path)}", root) if root and name == "pyproject.toml" else ()
+    return next((each for folder in folders for each in _LOCKS if os.path.isfile(f"{folder}/{each}")), "")
 
 
 def is_for_cuda(path: str, kind: FileKind, project: ProjectFacts | None, text: bytes = b"") -> bool:

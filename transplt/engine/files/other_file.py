@@ -11,7 +11,7 @@ from transplt.engine.files.document import Document, text_of
 from transplt.engine.files.gpu_words import GONE, OF_MEMORY, beside_tokens, gpu_word_findings
 from transplt.engine.files.ignore_lines import ignore_line_findings
 from transplt.engine.files.kind import FileKind
-from transplt.engine.files.npu_twin import handled, has_npu_twin, is_for_cuda, why_left
+from transplt.engine.files.npu_twin import handled, has_npu_twin, is_for_cuda, lock_of, why_left
 from transplt.engine.files.python_in import whole_python
 from transplt.engine.files.requirements import with_requirements
 from transplt.engine.files.rewrite import Rewritten, rewritten
@@ -47,11 +47,14 @@ def migrate_other(
     source = None if kind is FileKind.BINARY else text_of(data)
     text = data if source is None else source.utf8
     for_cuda = is_for_cuda(path, kind, project, text)
-    beside = FILE_BESIDE if twin or has_npu_twin(root, path, kind) else PROJECT_BESIDE if for_cuda else ""
+    lock = lock_of(root, path) if settings.style == "portable" else ""
+    listed = lock and has_npu_twin(root, path.replace("pyproject.toml", "requirements.txt"), kind)
+    twin = twin or bool(listed) or has_npu_twin(root, path, kind)
+    beside = FILE_BESIDE if twin else PROJECT_BESIDE if for_cuda else ""
     done = Rewritten(text)
     if source is not None and not beside:
         stages.enter(stages.SEARCHED)
-        done = rewritten(Document(source, path, kind, settings, target, project or ProjectFacts()))
+        done = rewritten(Document(source, path, kind, settings, target, project or ProjectFacts(), lock=lock))
         done.findings = list(handled(tuple(done.findings), project))
     stages.enter(stages.COUNTED)
     known = _known(text, done)

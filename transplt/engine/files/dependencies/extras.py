@@ -35,6 +35,8 @@ def changes(document: Document, text: str, requirements: list[Requirement], rele
         if torch.allows(releases.torch) is False:
             # pip installs an extra together with what the project asks for.
             message = f"{message}, and no extra can: {torch.name}{torch.versions} rules out torch {releases.torch}"
+        elif document.lock:
+            message = f"{message}: with an extra {document.lock} would be stale, for everybody"
         elif found := _extra(text, torch, content, versions, releases):
             group = "npu" if len(found) > 1 else ""
             for start, end, new in found:
@@ -42,10 +44,14 @@ def changes(document: Document, text: str, requirements: list[Requirement], rele
                 yield Edit((start, end), ADDED, said, new, api=TORCH_NPU, help=added_help(releases), group=group)
             return
     stem, dot, ending = document.path.rpartition(".")
-    api = AS_EXTRA if ending in ("toml", "cfg") else TORCH_NPU
+    api = AS_EXTRA if ending in ("toml", "cfg") and not document.lock else TORCH_NPU
     if ending in ("txt", "yml", "yaml") and document.name not in COG:
         help_ += f", in {stem.rpartition('/')[2]}-npu{dot}{ending}: a migration writes it"
-    yield Note((torch.start, torch.end), NOT_ADDED, Level.MANUAL, message, api=api, effort=Effort.LOW, help=help_)
+    details = (("lock", document.lock),) if torch.allows(releases.torch) is not False else ()
+    yield Note(
+        (torch.start, torch.end), NOT_ADDED, Level.MANUAL, message, api=api, effort=Effort.LOW, help=help_,
+        details=details,
+    )  # fmt: skip
 
 
 def _extra(text: str, torch: Requirement, content: str, versions: str, releases: Releases) -> list[Change]:
