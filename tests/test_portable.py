@@ -325,6 +325,21 @@ def test_a_device_that_is_asked_for_where_the_model_is_moved(before: str, after:
     check(before, after)
 
 
+@pytest.mark.parametrize(
+    ("package", "moves", "widened"),
+    [
+        ("torch_geometric.nn", "", False), ("torch_geometric.nn.data_parallel", "", False),
+        ("torch_geometric.nn", ".cuda()", True), ("torch.nn", "", True),
+    ],
+)  # fmt: skip
+def test_a_gate_before_what_names_cards_of_cuda_stays(package: str, moves: str, widened: bool) -> None:
+    gate = f"    if device.type == 'cuda' and parallel:\n        net = DataParallel(net){moves}\n"
+    head = f"from {package} import DataParallel\ndef get(net, device, parallel):\n"
+    result = ported(f"{head}{gate}    return net.to(device)\n")
+    assert (b"in ('cuda', 'npu')" in result.data) is widened
+    assert any(each.code == "NPU507" and each.open and each.span.line == 4 for each in result.findings)
+
+
 def test_a_name_that_a_gate_needs_stays_imported() -> None:
     source = "from torch.cuda import device_count\nif device_count() > 1:\n    y = torch.nn.DataParallel(net)\n"
     assert not ported(f"import torch\n{source}").changed

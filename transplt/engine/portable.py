@@ -38,7 +38,7 @@ from transplt.rules.packages import is_bound
 from transplt.rules.since import may_be_older, only_newer
 from transplt.rules.versions import oldest_held, version_key
 from transplt.syntax.configurations import is_configuration
-from transplt.syntax.nodes import call_of, last_name, nodes_in, of_kind
+from transplt.syntax.nodes import call_of, inner_nodes, last_name, nodes_in, of_kind
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: Changes that hold everywhere: they keep what is there beside what they add, or need no card.
@@ -56,6 +56,8 @@ _SCALER = ("torch.cuda.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
 _CUSTOM = ("torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd")
 #: Questions that are asked before a batch is divided among the cards of a process, which NPUs do not do.
 _OF_REPLICAS = ("torch.cuda.device_count", "torch.Tensor.is_cuda")
+#: What divides a batch among cards that it calls CUDA's, also where there is one.
+_ON_CUDA = "torch_geometric."
 #: What is of CUDA's libraries: a choice that asks for it is for CUDA as a whole.
 _OF_CUDA = ("torch.version.cuda", "torch.cuda.nccl.")
 #: How a project calls what it asks of a part that only CUDA has.
@@ -132,11 +134,18 @@ class _Forms(Form):
             return [edit]
         if self._comes_to_nothing(edit) or id(node) in self.done:
             return []
-        whole = statement(node) if edit.api in _OF_REPLICAS else None
+        whole = statement(node)
         if isinstance(whole, ast.If) and node in ast.walk(whole.test) and (calls := replicas_in(whole.body)):
-            if not any(self.work.names.qualified(each.func) in REPLICAS for each in calls):
-                self.work.add(cuda_alone(self.work, node, calls[0]))
-            return []  # that of torch has its finding, at the question
+            names = [self.work.names.qualified(each.func) or "" for each in calls]
+            inside = {last_name(each.func) for part in whole.body for each in inner_nodes(part, ast.Call)}
+            if any(each.startswith(_ON_CUDA) for each in names) and {"cuda", "to"}.isdisjoint(inside):
+                # The call has the finding; where the model is moved there, it would stay on the CPU.
+                self.work.add(self.work.keep(node, "reported-beside"))
+                return []
+            if edit.api in _OF_REPLICAS:
+                if not any(each in REPLICAS for each in names):
+                    self.work.add(cuda_alone(self.work, node, calls[0]))
+                return []  # that of torch has its finding, at the question
         gates = filter(for_cuda_alone, chain(node)) if id(node) in self.planned else ()
         if divided := next(filter(None, map(self._divided, gates)), None):
             self.work.add(cuda_alone(self.work, node, divided[0]))
