@@ -134,18 +134,8 @@ class _Forms(Form):
             return [edit]
         if self._comes_to_nothing(edit) or id(node) in self.done:
             return []
-        whole = statement(node)
-        if isinstance(whole, ast.If) and node in ast.walk(whole.test) and (calls := replicas_in(whole.body)):
-            names = [self.work.names.qualified(each.func) or "" for each in calls]
-            inside = {last_name(each.func) for part in whole.body for each in inner_nodes(part, ast.Call)}
-            if any(each.startswith(_ON_CUDA) for each in names) and {"cuda", "to"}.isdisjoint(inside):
-                # The call has the finding; where the model is moved there, it would stay on the CPU.
-                self.work.add(self.work.keep(node, "reported-beside"))
-                return []
-            if edit.api in _OF_REPLICAS:
-                if not any(each in REPLICAS for each in names):
-                    self.work.add(cuda_alone(self.work, node, calls[0]))
-                return []  # that of torch has its finding, at the question
+        if self._asks_for_replicas(edit, node):
+            return []
         gates = filter(for_cuda_alone, chain(node)) if id(node) in self.planned else ()
         if divided := next(filter(None, map(self._divided, gates)), None):
             self.work.add(cuda_alone(self.work, node, divided[0]))
@@ -176,6 +166,21 @@ class _Forms(Form):
         elif self.is_data:
             raise Stays("a loader reads this file as data", "choose the value by DEVICE_TYPE where the file is read")
         return bool(stops)
+
+    def _asks_for_replicas(self, edit: Edit, node: ast.AST) -> bool:
+        """True in a question that stays CUDA's, before calls that divide a batch."""
+        whole = statement(node)
+        if not (isinstance(whole, ast.If) and node in ast.walk(whole.test) and (calls := replicas_in(whole.body))):
+            return False
+        names = [self.work.names.qualified(each.func) or "" for each in calls]
+        inside = {last_name(each.func) for part in whole.body for each in inner_nodes(part, ast.Call)}
+        if any(each.startswith(_ON_CUDA) for each in names) and {"cuda", "to"}.isdisjoint(inside):
+            # The call has the finding; where the model is moved there, it would stay on the CPU.
+            self.work.add(self.work.keep(edit.node, "reported-beside"))
+            return True
+        if edit.api in _OF_REPLICAS and not any(each in REPLICAS for each in names):
+            self.work.add(cuda_alone(self.work, edit.node, calls[0]))
+        return edit.api in _OF_REPLICAS  # that of torch has its finding, at the question
 
     def _divided(self, gate: ast.If) -> list[ast.Call]:
         """The calls behind a question that divide a batch, and go on to do so."""

@@ -120,16 +120,14 @@ def with_twins(
         maker = None if any(each in found for each in twins(record.path)) else _MAKERS.get(record.kind)
         if maker is not None and (twin := maker(worker, found[record.path], record)) is not None:
             wanted[at] = twin
+    _without_doubles(wanted, records)
     there = {(each.code, (str if each.code == CODE else posixpath.dirname)(each.path))
              for each in wanted.values() if not each.why}  # fmt: skip
     counts = Counter(code for code, _ in there)
     listed = _is_listed(found, records, wanted.values())
-    for at, twin in sorted(wanted.items(), key=lambda each: records[each[0]].path.endswith(".toml")):
+    for at, twin in wanted.items():
         why = twin.why or _why_none(twin, counts[twin.code], f"{records[at].path.rpartition('.')[0]}.in", found)
         if not why and twin.path in made:
-            if twin.code == ADDED:  # the list beside a pyproject.toml has it all
-                records[at] = twin.original
-                continue
             why = Sentence(_TAKEN, twin=twin.path)
         record = records[at]
         if why:
@@ -143,6 +141,13 @@ def with_twins(
         made[twin.path] = replace(new, findings=(*new.findings, *_as_far(record, twin.left)))
         records[at] = replace(twin.original, findings=_as_far(record, twin.original.findings))
     return [*records, *made.values()]
+
+
+def _without_doubles(wanted: dict[int, _Twin], records: list[FileRecord]) -> None:
+    """Take out the twin of a pyproject.toml where a list has one of that name."""
+    count = Counter(each.path for each in wanted.values())
+    for at in [at for at, each in wanted.items() if count[each.path] > 1 and records[at].path.endswith(".toml")]:
+        records[at] = wanted.pop(at).original
 
 
 def _is_listed(found: Collection[str], records: Sequence[FileRecord], wanted: Iterable[_Twin]) -> bool:

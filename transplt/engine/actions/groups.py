@@ -253,12 +253,7 @@ class Groups:
             page = _page(_OWN_DEVICE)
             return Group(Sentence(page.action), _OWN_DEVICE, "", _blocks(finding, page))
         if re.search(read_table("support/substitutions.json")["locks"], finding.path):
-            if self._portable:
-                title = Sentence("Keep {name} for CUDA: NPUs have a list of their own", name=finding.path)
-                return Group(title, "lock", finding.path, "tidy", marked("install that over it"), Effort.LOW)
-            title = Sentence("Regenerate the lock file {name} for torch and torch_npu", name=finding.path)
-            how = marked("change the requirements first, then lock again")
-            return Group(title, "lock", finding.path, "import", how, Effort.LOW)
+            return _of_a_lock(finding.path, portable=self._portable)
         if finding.code == _NATIVE and (native := self._native(finding)) is not None:
             return native
         if (same := self._substitution(finding)) is not None:
@@ -521,6 +516,15 @@ def _under(finding: Finding) -> str:
 
 
 @cache
+def _of_a_lock(path: str, *, portable: bool) -> Group:
+    """What is done about a lock file: in the portable style it is CUDA's."""
+    if portable:
+        title = Sentence("Keep {name} for CUDA: NPUs have a separate list", name=path)
+        return Group(title, "lock", path, "tidy", marked("install that over it"), Effort.LOW)
+    title = Sentence("Regenerate the lock file {name} for torch and torch_npu", name=path)
+    return Group(title, "lock", path, "import", marked("change the requirements first, then lock again"), Effort.LOW)
+
+
 def _entries(style: str) -> tuple[_Entry, ...]:
     rows: list[dict[str, Any]] = read_table("support/substitutions.json")["entries"]
     every = (_Entry(**{**row, "effort": Effort(row.get("effort", "low"))}) for row in rows)

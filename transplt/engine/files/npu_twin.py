@@ -33,17 +33,19 @@ NPU_OWN = "a file of the project for the NPU"
 PROJECT_READS = "read by the Python of a project that supports NPUs"
 
 
-def has_npu_twin(root: str, path: str, kind: FileKind) -> bool:
+def has_npu_twin(root: str, path: str, kind: FileKind, lock: str = "") -> bool:
     """True when a file with the name of this one and a word for the NPU lies beside it, below the folder `root`, where
-    that is known.
+    that is known; beside a pyproject.toml with a `lock` file it is a list.
     """
-    return bool(root) and kind in _KINDS and any(os.path.isfile(f"{root}/{twin}") for twin in twins(path))
+    names = twins(path.replace("pyproject.toml", "requirements.txt") if lock else path)
+    return bool(root) and kind in _KINDS and any(os.path.isfile(f"{root}/{twin}") for twin in names)
 
 
-def lock_of(root: str, path: str) -> str:
-    """The lock file of a pyproject.toml below the folder `root`, where that is known: beside it, or there."""
+def lock_of(root: str, path: str, style: str) -> str:
+    """The lock file of a pyproject.toml below the folder `root`, beside it or there: the portable style asks for it."""
     name = posixpath.basename(path)
-    folders = (f"{root}/{posixpath.dirname(path)}", root) if root and name == "pyproject.toml" else ()
+    asked = root and name == "pyproject.toml" and style == "portable"
+    folders = (f"{root}/{posixpath.dirname(path)}", root) if asked else ()
     return next((each for folder in folders for each in _LOCKS if os.path.isfile(f"{folder}/{each}")), "")
 
 

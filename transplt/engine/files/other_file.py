@@ -47,10 +47,8 @@ def migrate_other(
     source = None if kind is FileKind.BINARY else text_of(data)
     text = data if source is None else source.utf8
     for_cuda = is_for_cuda(path, kind, project, text)
-    lock = lock_of(root, path) if settings.style == "portable" else ""
-    listed = lock and has_npu_twin(root, path.replace("pyproject.toml", "requirements.txt"), kind)
-    twin = twin or bool(listed) or has_npu_twin(root, path, kind)
-    beside = FILE_BESIDE if twin else PROJECT_BESIDE if for_cuda else ""
+    lock = lock_of(root, path, settings.style)
+    beside = FILE_BESIDE if twin or has_npu_twin(root, path, kind, lock) else PROJECT_BESIDE if for_cuda else ""
     done = Rewritten(text)
     if source is not None and not beside:
         stages.enter(stages.SEARCHED)

@@ -77,7 +77,9 @@ def body(
     lines += ["## What was proved", "", *_proved(run, proof, checks)]
     items = [_LOCK.format(each, each.partition(".")[0]) for each in locks] + [*_items(parts)]
     items = [*items[: MOST - 1], f"- and {len(items) - MOST + 1} more"] if items[MOST:] else items
-    known = [_BESIDE, "", *items] if items else [f"Nothing {'else ' * bool(stopped)}is known that stops it on an NPU."]
+    certain = "" if len(sure) == sum(each.stops for each in separate(left)) else "for certain "
+    nothing = f"Nothing {'else ' * bool(stopped)}is known {certain}that stops it on an NPU."
+    known = [_BESIDE, "", *items] if items else [nothing]
     lines = lines if commits else ["## What this does", "", "No change: there is nothing in this project to convert."]
     return "\n".join([*lines, "", "## What is left", "", *known]) + "\n"
 
