@@ -246,14 +246,6 @@ def test_a_device_that_a_configuration_names_is_left() -> None:
     assert left_of(action(title, "a.yaml:2", code="NPU821", api="cuda", blocks="tidy")) == []  # nobody reads it
 
 
-def test_a_lock_file_is_left_where_the_branch_adds_an_extra() -> None:
-    lock = action("Regenerate the lock file {name}", "poetry.lock:1", code="NPU290", api="poetry.lock")
-    assert left_of(lock, lists=[".[npu]"]) == [
-        "- Regenerate the lock file poetry.lock (on every device; `poetry.lock:1`)"
-    ]
-    assert left_of(lock, lists=["requirements-npu.txt"]) == []
-
-
 def test_the_variable_of_npus_is_named() -> None:
     lines = left_of(action("Make {name} hold for NPUs, too", "a.py:3", code="NPU220", api="CUDA_VISIBLE_DEVICES"))
     assert lines == ["- Set ASCEND_RT_VISIBLE_DEVICES, too, where CUDA_VISIBLE_DEVICES is set (`a.py:3`)"]
@@ -278,13 +270,6 @@ def test_a_text_says_once_what_an_npu_needs() -> None:
     text = body(["device.py"], ["Choose it"], "torch 2.6 with torch_npu 2.6.0", None, None, [], [], lists)
     needs = "needs CANN and torch-npu; it is written for torch 2.6 with torch_npu 2.6.0."
     assert f"{needs} Packages: `requirements-npu.txt`.\n" in text and text.count("torch_npu 2.6.0") == 1
-
-
-def test_a_lock_that_the_new_extra_leaves_behind_is_said() -> None:
-    given = (["device.py"], ["Choose it"], "torch 2.6", None, None, [], [], [".[npu]"])
-    said = "- Run `poetry lock` before this is merged: `pyproject.toml` has a new extra, and `poetry.lock` is as it was"
-    assert body(*given, locks=["poetry.lock"]).endswith(f"{said}\n")  # type: ignore[arg-type]
-    assert "lock" not in body(*given)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from transplt.base.finding import Finding
@@ -41,30 +41,28 @@ _SAID = {
     "Make CUDA_VISIBLE_DEVICES hold for NPUs, too":
         "Set ASCEND_RT_VISIBLE_DEVICES, too, where CUDA_VISIBLE_DEVICES is set",
 }  # fmt: skip
-#: A value that the code reads as a device or backend; what an extra makes out of date, whatever the device.
-_CONFIGURED, _LOCKS = "NPU821", re.compile(r"(?:uv|poetry|pdm)\.lock\Z")
+#: A value that the code reads as a device or backend.
+_CONFIGURED = "NPU821"
 #: In one line each, since line breaks stay in a pull request.
 _ABOUT = (
     "The accelerator is chosen in {}: an NPU if torch_npu is installed and finds one, else CUDA as before. On "
     "CUDA and on a CPU the program does what it did."
 )
-_LOCK = "- Run `{1} lock` before this is merged: `pyproject.toml` has a new extra, and `{0}` is as it was"
 _BESIDE = "What is for NPUs alone goes beside what CUDA and CPU users run and install, which stays."
 
 
 def body(
     modules: Sequence[str], commits: Sequence[str], torch: str, run: RunOptions | None, proof: Verdict | None,
     checks: Sequence[str], left: Sequence[Action], lists: Sequence[str] = (),
-    stopped: Mapping[str, str] | None = None, newer: Collection[str] = (), locks: Iterable[str] = (),
+    stopped: Mapping[str, str] | None = None, newer: Collection[str] = (),
 ) -> str:  # fmt: skip
     """The text, in Markdown. `modules` choose the accelerator, `commits` are the subjects of those on the branch,
     `torch` is the version that it was written for, `run` what `proof` is of; `checks` is what the project's own
     linters say of it. `lists` are its lists of packages for NPUs, `stopped` what programs do on an NPU before they
-    come to a file that stays, `newer` packages of which NPUs need newer releases, `locks` the lock files of
-    a pyproject.toml that has a new extra.
+    come to a file that stays, `newer` packages of which NPUs need newer releases.
     """
     sure = [each for each in separate(left) if each.stops and not _PERHAPS.match(each.title)]
-    parts = [*_left(sure, stopped or {}, newer, ".[npu]" in lists)]
+    parts = [*_left(sure, stopped or {}, newer)]
     lines = ["## What this does", "", *_first(parts, stopped or {})]
     if modules:
         places = [f"`{visible(each)}`" for each in modules]
@@ -75,7 +73,7 @@ def body(
     if apart := [f"“{visible(each)}”" for each in dict.fromkeys(commits) if each in subjects]:
         lines += [f"{', '.join(apart)}: not for NPUs, and can be merged alone.", ""]
     lines += ["## What was proved", "", *_proved(run, proof, checks)]
-    items = [_LOCK.format(each, each.partition(".")[0]) for each in locks] + [*_items(parts)]
+    items = [*_items(parts)]
     items = [*items[: MOST - 1], f"- and {len(items) - MOST + 1} more"] if items[MOST:] else items
     certain = "" if len(sure) == sum(each.stops for each in separate(left)) else "for certain "
     nothing = f"Nothing {'else ' * bool(stopped)}is known {certain}that stops it on an NPU."
@@ -108,15 +106,13 @@ def _first(parts: Sequence[Action], stopped: Mapping[str, str]) -> Iterator[str]
         yield from ("**Does not start on an NPU yet**: what is left stops its import.", "")
 
 
-def _left(
-    actions: Sequence[Action], stopped: Mapping[str, str], newer: Collection[str], extra: bool
-) -> Iterator[Action]:
-    """What is in code, or read by it, or bounds what is installed, and locks beside an `extra`; but for the files that
-    are `stopped`, what some branch loads, and what newer releases refuse of packages that may stay as old as they are.
+def _left(actions: Sequence[Action], stopped: Mapping[str, str], newer: Collection[str]) -> Iterator[Action]:
+    """What is in code, or read by it, or bounds what is installed; but for the files that are `stopped`, what some
+    branch loads, and what newer releases refuse of packages that may stay as old as they are.
     """
     for part in actions:
         bound = part.codes == (TOO_OLD,) and not any(each.late or each.api == "torch" for each in part.findings)
-        met = (each for each in part.findings if bound or _is_met(each, extra))
+        met = (each for each in part.findings if bound or _is_met(each))
         code = [each for each in met if not (aside(each) or each.path in stopped)]
         known = (each for each in code if each.late != "branch" or each.option or each.detail("function"))
         named = {each.api.partition(".")[0] for each in known}
@@ -124,10 +120,9 @@ def _left(
             yield replace(part, findings=tuple(code))
 
 
-def _is_met(finding: Finding, extra: bool) -> bool:
-    """True for what is in code, for a value that the code reads, and for a lock beside an `extra`."""
-    read = finding.code == _CONFIGURED and not finding.blocks
-    return read or (_LOCKS.match(finding.path) is not None and extra) or _CODE.search(finding.path) is not None
+def _is_met(finding: Finding) -> bool:
+    """True for what is in code, and for a value that the code reads."""
+    return (finding.code == _CONFIGURED and not finding.blocks) or _CODE.search(finding.path) is not None
 
 
 def _items(parts: Sequence[Action]) -> Iterator[str]:
@@ -136,7 +131,7 @@ def _items(parts: Sequence[Action]) -> Iterator[str]:
     for part in parts:
         # Neither whether a script trains nor a function is said: what stops is in the program all the same.
         met = tuple(replace(each, late="" if each.late == "other" else each.late, details=()) for each in part.findings)
-        when = ["on every device"] * (_OF_ANY_DEVICE.issuperset(part.codes) or _LOCKS.match(met[0].path) is not None)
+        when = ["on every device"] * _OF_ANY_DEVICE.issuperset(part.codes)
         title = visible(part.title) if when else _REPLACE.sub(r"Add code for NPUs beside \1", visible(part.title))
         title = _SAID.get(title, title)
         when += conditions(replace(part, blocks="later", findings=met))

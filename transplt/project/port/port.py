@@ -64,8 +64,6 @@ from transplt.rules.packages import TOO_OLD
 _MESSAGE_WIDTH = 72
 #: What the branch lists of packages for NPUs alone are called; of others, what they do not ask of CUDA is no work.
 _LIST_FOR_NPUS = re.compile(r"-npu(?=\.(?:txt|ya?ml)\Z)")
-#: Lock files that a command of this name makes again.
-_LOCKED = ("poetry.lock", "uv.lock", "pdm.lock")
 #: What a project that supports NPUs keeps for CUDA.
 _BESIDE = ("NPU140", "NPU200")
 _LINK, _MODULE = "120000", "160000"
@@ -231,11 +229,10 @@ def port(
         done.notes += checks
         if portable:
             lists = _lists(result.edits, own)
-            locks = [each for each in _LOCKED * (".[npu]" in lists) if (grown.folder / each).is_file()]
             done.body = body(
                 _choosing(grown.folder, {*modes, *(each.path for each in files)}), subjects(top, begun, grown.tip),
                 checklist.target(result), run, done.proof, checks, done.left, lists, _stopped(result),
-                {each.api for each in result.findings if each.code in OLD_PINS} - {"pkg_resources"}, locks,
+                {each.api for each in result.findings if each.code in OLD_PINS} - {"pkg_resources"},
             )  # fmt: skip
         if run is not None and pack is not None:
             done.notes.append(f"card pack: {pack_of(reference, grown.folder, run, pack, progress, data)}")
