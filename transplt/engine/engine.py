@@ -26,7 +26,7 @@ from transplt.engine.option_guards import mark_options
 from transplt.engine.picked_edits import all_or_none, leave_unpicked
 from transplt.engine.plan import plan
 from transplt.engine.prefilter import worth_a_look
-from transplt.engine.silent import concerns, unreadable_result, why_unread
+from transplt.engine.silent import concerns, unreadable_result, untouched
 from transplt.engine.survey import survey
 from transplt.flow.definition_facts import NameUse
 from transplt.flow.definition_uses import definition_uses
@@ -197,9 +197,8 @@ def _finished(
         return result
     recalled = project.files.take(path, data)
     if _says_nothing(data, path, settings, project, recalled):
-        if (error := why_unread(data, whole=settings.analysis or not project.known)) is not None:
-            return unreadable_result(data, path, error)
-        return _analysed(FileResult(path, data), data, recalled, settings, project)
+        found = untouched(data, path, whole=settings.analysis or not project.known)
+        return _analysed(found, data, recalled, settings, project)
     try:
         stages.enter(stages.PARSED)
         kept = settings.adds_code and project.sources.get(path) == data

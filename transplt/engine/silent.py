@@ -26,13 +26,12 @@ def silent_result(data: bytes, path: str, settings: Settings) -> FileResult | No
     asked = settings.codemods or settings.adds_code or settings.leaves(path)
     if asked or concerns(data, path) or worth_a_look(data, settings) or may_hold_old_names(data):
         return None
-    error = why_unread(data, whole=True)
-    return FileResult(path, data) if error is None else unreadable_result(data, path, error)
+    return untouched(data, path, whole=True)
 
 
-def why_unread(data: bytes, *, whole: bool) -> UnreadableSource | None:
-    """Why Python does not read a file without a literal. It is parsed where the `whole` of it is asked about, as a
-    migration says that nothing is left to do; else only its bytes are looked at.
+def untouched(data: bytes, path: str, *, whole: bool) -> FileResult:
+    """The result of a file in which nothing is found, or why Python does not read it. It is parsed where the `whole` of
+    it is asked about, as a migration says that nothing is left to do; else only its bytes are looked at.
     """
     try:
         if whole:
@@ -40,8 +39,8 @@ def why_unread(data: bytes, *, whole: bool) -> UnreadableSource | None:
         elif not data.isascii() or b"\0" in data or b"coding" in data[:1000]:
             read_source(data)
     except UnreadableSource as error:
-        return error
-    return None
+        return unreadable_result(data, path, error)
+    return FileResult(path, data)
 
 
 def unreadable_result(data: bytes, path: str, error: UnreadableSource) -> FileResult:

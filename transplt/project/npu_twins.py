@@ -289,9 +289,9 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
     text = newline.join((*on_top, "")) if on_top else _pinned(text, name, releases.torch, left_out)
     if plain and any(each.code == INDEX and (on_top or not each.applied) for each in result.findings):
         text = f"--extra-index-url {CPU_INDEX}{newline}{text}"
-    needs = _with_bounds(needed_by_cann(listed, releases.cann), result.findings, raised)
-    if gone := sorted(left_out & names):
-        needs.insert(0, " ".join((_LEFT_OUT, *gone)))
+    gone = sorted(left_out & names)
+    needs = [" ".join((_LEFT_OUT, *gone))] * bool(gone)
+    needs += _with_bounds(needed_by_cann(listed, releases.cann), result.findings, raised)
     if plain:
         return (text if text.endswith(newline) else text + newline) + newline.join((*needs, "")), raised
     last = [*_LINE_OF_TORCH_NPU.finditer(text)][-1]

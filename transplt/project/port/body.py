@@ -61,7 +61,8 @@ def body(
     linters say of it. `lists` are its lists of packages for NPUs, `stopped` what programs do on an NPU before they
     come to a file that stays, `newer` packages of which NPUs need newer releases.
     """
-    sure = [each for each in separate(left) if each.stops and not _PERHAPS.match(each.title)]
+    stops = [each for each in separate(left) if each.stops]
+    sure = [each for each in stops if not _PERHAPS.match(each.title)]
     parts = [*_left(sure, stopped or {}, newer)]
     lines = ["## What this does", "", *_first(parts, stopped or {})]
     if modules:
@@ -75,11 +76,10 @@ def body(
     lines += ["## What was proved", "", *_proved(run, proof, checks)]
     items = [*_items(parts)]
     items = [*items[: MOST - 1], f"- and {len(items) - MOST + 1} more"] if items[MOST:] else items
-    certain = "" if len(sure) == sum(each.stops for each in separate(left)) else "for certain "
-    nothing = f"Nothing {'else ' * bool(stopped)}is known {certain}that stops it on an NPU."
-    known = [_BESIDE, "", *items] if items else [nothing]
+    known = f"is known {'for certain ' * (len(sure) < len(stops))}that stops it on an NPU."
+    told = [_BESIDE, "", *items] if items else [f"Nothing {'else ' * bool(stopped)}{known}"]
     lines = lines if commits else ["## What this does", "", "No change: there is nothing in this project to convert."]
-    return "\n".join([*lines, "", "## What is left", "", *known]) + "\n"
+    return "\n".join([*lines, "", "## What is left", "", *told]) + "\n"
 
 
 def _proved(run: RunOptions | None, proof: Verdict | None, checks: Sequence[str]) -> Iterator[str]:

@@ -120,8 +120,7 @@ def conditions(action: Action) -> Iterator[str]:
     what stands aside, and of several things in one what holds for each.
     """
     if action.parts:
-        first, *others = ([*conditions(part)] for part in action.parts)
-        yield from (each for each in first if all(each in other for other in others))
+        yield from sorted(set[str].intersection(*({*conditions(part)} for part in action.parts)))
         return
     code = _counted(action)
     reached = any(each.late != "other" for each in code)
