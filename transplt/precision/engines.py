@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from statistics import correlation, fmean, pstdev
 from typing import Any, NamedTuple
 
+from transplt.base.grouped import grouped
 from transplt.base.render.cell import figure, many
 from transplt.precision.token_logprobs import Sample
 
@@ -62,10 +63,9 @@ class Engines:
         self.samples = min(len(trainer), len(rollout))
         self.tokens: list[_Token] = []
         self._moved: dict[int, list[float]] = defaultdict(list)
-        faults: dict[str, list[str]] = defaultdict(list)
-        for number, (a, b) in enumerate(_paired(trainer, rollout), 1):
-            for fault, where in self._read(number, a, b):
-                faults[fault].append(f"sample {number}{where}")
+        both = enumerate(_paired(trainer, rollout), 1)
+        read = ((number, found) for number, (a, b) in both for found in self._read(number, a, b))
+        faults = grouped((fault, f"sample {number}{where}") for number, (fault, where) in read)
         self.structure = [f"{fault} in {many(len(at), 'place')}, first {at[0]}" for fault, at in faults.items()]
         if len(trainer) != len(rollout):
             self.structure.append(f"a different number of samples ({len(trainer)} and {len(rollout)})")
@@ -137,9 +137,7 @@ def _lie_apart(part: Sequence[float], total: float, count: int) -> bool:
 
 def _paired(trainer: Sequence[Sample], rollout: Sequence[Sample]) -> Iterator[tuple[Sample, Sample]]:
     """Samples of the same tokens, whatever their order; the others as they come."""
-    by_tokens: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for number, each in enumerate(rollout):
-        by_tokens[tuple(each.tokens)].append(number)
+    by_tokens = grouped((tuple(each.tokens), number) for number, each in enumerate(rollout))
     found = [by_tokens[tuple(each.tokens)].pop(0) if by_tokens.get(tuple(each.tokens)) else None for each in trainer]
     left = iter(sorted({*range(len(rollout))} - {*found}))
     pairs = ((each, next(left, None) if at is None else at) for each, at in zip(trainer, found, strict=True))

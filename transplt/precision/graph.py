@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transplt.base.errors import UsageError, shown
+from transplt.base.grouped import grouped
 from transplt.base.render.cell import figure, visible
 from transplt.base.text.regular_file import Limit, read_regular
 from transplt.precision.align import aligned
@@ -68,10 +69,7 @@ def _of_onnx(data: bytes) -> list[Node]:
     for number, value in fields(graph):
         if number != _NODE or not isinstance(value, bytes):
             continue
-        parts: dict[int, list[bytes]] = {}
-        for part, text in fields(value):
-            if isinstance(text, bytes):
-                parts.setdefault(part, []).append(text)
+        parts = grouped((part, text) for part, text in fields(value) if isinstance(text, bytes))
         kind = b"".join(parts.get(4, [])).decode(errors="replace")
         nodes.append(Node(b"".join(parts.get(3, [])).decode(errors="replace") or kind, kind))
         for name in parts.get(1, []):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import transplt
+from transplt.base.grouped import grouped
 from transplt.base.render.cell import figure, many, visible
 from transplt.base.render.templates import asset, fill
 from transplt.precision.compare import Comparison
@@ -176,9 +177,7 @@ def _tree(detail: Detail) -> list[dict[str, Any]]:
                 order.setdefault(name)
             worst[name] = max(worst.get(name, 0.0), each.outputs)
             name = record.parents.get(name, "")
-    below: dict[str, list[str]] = {}
-    for name in [*order][:_MOST_NODES]:
-        below.setdefault(record.parents.get(name, ""), []).append(name)
+    below = grouped((record.parents.get(name, ""), name) for name in [*order][:_MOST_NODES])
 
     def node(name: str, depth: int) -> dict[str, Any]:
         value = worst.get(name, 0.0)

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from functools import cache
 
+from transplt.base.grouped import grouped
 from transplt.precision.diagnose.anchors import CANN, COMPLAINT, LOGGED, NUMBER, TORCH_NPU, UNKNOWN
 from transplt.rules.error_numbers import PLOG, error_of_module, general_error
 from transplt.rules.errors import KnownError, Sign, errors_by_code, known_errors
@@ -58,18 +59,13 @@ def _literals_in(text: str) -> list[str]:
 def _by_pair() -> dict[str, list[tuple[int, str]]]:
     """Each literal, with its place, by the two letters of it that are rarest in all of them."""
     often = Counter(literal[place : place + 2] for literal in _signs() for place in range(len(literal) - 1))
-    found: dict[str, list[tuple[int, str]]] = {}
-    for number, literal in enumerate(_signs()):
-        pair = min((literal[place : place + 2] for place in range(len(literal) - 1)), key=lambda each: often[each])
-        found.setdefault(pair, []).append((number, literal))
-    return found
+    return grouped(
+        (min((literal[at : at + 2] for at in range(len(literal) - 1)), key=lambda each: often[each]), (number, literal))
+        for number, literal in enumerate(_signs())
+    )
 
 
 @cache
-def _signs() -> dict[str, tuple[tuple[Sign, KnownError], ...]]:
+def _signs() -> dict[str, list[tuple[Sign, KnownError]]]:
     """Each literal once, with the signs that have it, in the order of the errors."""
-    found: dict[str, list[tuple[Sign, KnownError]]] = {}
-    for error in known_errors():
-        for sign in error.signs:
-            found.setdefault(sign.literal, []).append((sign, error))
-    return {literal: tuple(signs) for literal, signs in found.items()}
+    return grouped((sign.literal, (sign, error)) for error in known_errors() for sign in error.signs)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from transplt.base.errors import shown
+from transplt.base.grouped import grouped
 from transplt.base.render.cell import figure, many, visible
 from transplt.precision.first_line import place
 from transplt.precision.output import plain_rows
@@ -79,9 +80,7 @@ def none_text(dump: str, planned: Plan) -> str:
 
 def _reasons(left: Sequence[tuple[str, str, str]]) -> list[str]:
     """One for each clause: `2: draws random numbers (Functional.dropout.0.forward; ...)`."""
-    groups: dict[str, list[str]] = {}
-    for name, clause, detail in left:
-        groups.setdefault(clause, []).append(f"{name}: {detail}" if detail else name)
+    groups = grouped((clause, f"{name}: {detail}" if detail else name) for name, clause, detail in left)
     return [
         f"{len(names)}: {clause} ({visible('; '.join(names[:_NAMES]))}"
         + (f"; and {len(names) - _NAMES} more)" if len(names) > _NAMES else ")")
