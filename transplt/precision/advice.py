@@ -30,11 +30,8 @@ def advise(rows: Sequence[Line], verdict: Judgement | None) -> Advice:
     """The advice on the rows of one table, which follows its verdict."""
     for line in rows:
         if line.npu is not None and line.npu.dtype == "float16" and overflows(line.npu):
-            return Advice(
-                "FP16 overflow",
-                line.index,
-                "Float16 data overflow occurs. Rectify the fault and perform comparison again.",
-            )
+            text = "Float16 data overflow occurs. Rectify the fault and perform comparison again."
+            return Advice("FP16 overflow", line.index, text)
     if verdict is None:
         text = "All operators agree. If the model is still worse, check how its results are used."
         return Advice("Global consistency", None, text)

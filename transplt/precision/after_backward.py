@@ -127,9 +127,7 @@ def _behind(found: Judgement | None) -> Judgement | None:
     return found
 
 
-def _cause(
-    matched: Matched, metrics: AllMetrics, *, proved: bool = False, given: bool = True
-) -> Judgement | None:
+def _cause(matched: Matched, metrics: AllMetrics, *, proved: bool = False, given: bool = True) -> Judgement | None:
     """The first operator there that differs. `proved`: what optimizers took and left is known to be the same, so what
     one side has alone did nothing to it. Without `given`, one that takes other gradients in and leaves
     them is no cause."""

@@ -35,11 +35,8 @@ _STORAGES = {
     "BoolStorage": "?", "ComplexFloatStorage": "<c8", "ComplexDoubleStorage": "<c16",
 }  # fmt: skip
 #: What the pickle of a tensor may name.
-_REBUILD, _PARAMETER, _ORDERED = (
-    "torch._utils _rebuild_tensor_v2",
-    "torch._utils _rebuild_parameter",
-    ("collections OrderedDict"),
-)
+_REBUILD, _PARAMETER = "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter"
+_ORDERED = "collections OrderedDict"
 
 
 def numpy_or_sentence() -> Any:
@@ -214,8 +211,6 @@ def _loaded(path: str) -> Any:
     except Exception as error:  # of the many kinds that torch raises none is ours
         why = f"torch reads no tensors from it ({type(error).__name__}); of a whole model, save the state_dict()"
         raise UnusableDump(f"{shown(path)}: {why}") from error
-
-
 
 
 def _as_array(value: Any) -> Array:

@@ -106,11 +106,7 @@ def _what(first: Compared) -> str:
         return f"{name}: its inputs are finite and its output is {how}"
     if verdict.kind == STRUCTURE:
         where = "after the last backward pass " if verdict.behind else ""
-        return where + (
-            f"the operators differ: {name} {how}"
-            if how.startswith("has ")
-            else f"the operators differ: {name} is {how}"
-        )
+        return f"{where}the operators differ: {name} {'' if how.startswith('has ') else 'is '}{how}"
     if verdict.kind == DRIFT:
         return f"errors add up, and no single operator causes them; beyond the tolerance first at {name}, {how}"
     if verdict.kind == ARGUMENT:

@@ -173,21 +173,12 @@ def collect(value: Any, name: str, found: list[Tensor]) -> None:
 def _tensor(value: dict[str, Any], kind: str, name: str) -> Tensor:
     get = value.get
     if kind in _TENSORS or "shape" in value:
-        path = get("data_name")
-        digest = get("md5")
-        return Tensor(
-            name,
-            str(get("dtype", "")).rpartition(".")[2].lower(),
-            tuple(map(int, get("shape") or ())),
-            number(get("Max")),
-            number(get("Min")),
-            number(get("Mean")),
-            number(get("Norm")),
-            f"{DATA}/{path}" if isinstance(path, str) and path not in ("", "-1") else None,
-            digest if isinstance(digest, str) else None,
-            True,
-            get("requires_grad"),
-        )
+        path, digest = get("data_name"), get("md5")
+        dtype, shape = str(get("dtype", "")).rpartition(".")[2].lower(), tuple(map(int, get("shape") or ()))
+        high, low, mean, norm = (number(get(figure)) for figure in ("Max", "Min", "Mean", "Norm"))
+        elements = f"{DATA}/{path}" if isinstance(path, str) and path not in ("", "-1") else None
+        checksum = digest if isinstance(digest, str) else None
+        return Tensor(name, dtype, shape, high, low, mean, norm, elements, checksum, True, get("requires_grad"))
     # A number is recorded as its value, by older versions as figures that are all alike.
     figure = get("value", get("Max"))
     known = number(figure)

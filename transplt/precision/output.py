@@ -83,15 +83,8 @@ def document(found: Comparison, detail: Detail, *, advice: bool = True) -> dict[
             "kind": verdict.kind, "name": verdict.name, "how": verdict.how, "operator": verdict.match.row.name,
             "place": place(each.source),
         }  # fmt: skip
-        compared.append(
-            {
-                "step": each.step,
-                "rank": each.rank,
-                "verdict": judgement,
-                "operators": each.operators,
-                "differing": each.differing,
-            }
-        )
+        figures = {"operators": each.operators, "differing": each.differing}
+        compared.append({"step": each.step, "rank": each.rank, "verdict": judgement, **figures})
     return {
         "format": FORMAT,
         "sentence": sentence(found),

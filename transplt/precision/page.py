@@ -86,17 +86,8 @@ def _level(each: Match) -> int:
         return 5
     if each.beyond:
         return 4
-    return (
-        0
-        if each.outputs == 0
-        else 1
-        if each.outputs < 0.1
-        else 2
-        if each.outputs <= 1
-        else 3
-        if each.outputs < 100
-        else 4
-    )
+    times = each.outputs
+    return 0 if times == 0 else 1 if times < 0.1 else 2 if times <= 1 else 3 if times < 100 else 4
 
 
 def _title(each: Match) -> str:

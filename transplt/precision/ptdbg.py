@@ -71,9 +71,7 @@ class PtdbgPart(Part):
         """The folder of the elements: named as the .pkl, or as it with a time; it alone when it is the only one."""
         stem = os.path.basename(self.file).removesuffix(".pkl")
         beside = folders(os.path.dirname(self.file) or ".")
-        return next((name for name in beside if name == stem), None) or next(
-            (name for name in beside if name.startswith(stem)), ""
-        )
+        return stem if stem in beside else next((name for name in beside if name.startswith(stem)), "")
 
     def read(self) -> Record:
         data = self._data

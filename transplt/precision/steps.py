@@ -176,14 +176,9 @@ def _param(tensor: Tensor) -> str:
 
 def _settings(npu: Row, bench: Row, prefix: str = "") -> str:
     """`lr is 0.001 and not 0.002`, of the settings that both have; those of `made.` are the ones it began with."""
-    ours, theirs = (
-        {
-            each.name.removeprefix(prefix): each
-            for each in row.inputs
-            if not each.is_tensor and each.name.startswith("made.") == (prefix == "made.")
-        }
-        for row in (npu, bench)
-    )
+    told = ([each for each in row.inputs if not each.is_tensor and each.name.startswith("made.") == bool(prefix)]
+            for row in (npu, bench))  # fmt: skip
+    ours, theirs = ({each.name.removeprefix(prefix): each for each in side} for side in told)
     found = [
         f"{name} is {value_of(one)} and not {value_of(theirs[name])}"
         for name, one in ours.items()

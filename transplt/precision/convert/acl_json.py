@@ -27,10 +27,6 @@ def acl_json(dump_path: str, model: str | None, layers: Sequence[str], mode: str
     listed: list[dict[str, Any]] = []
     if model:
         listed.append({"model_name": model, **({"layer": list(dict.fromkeys(layers))} if layers else {})})
-    dump = {
-        "dump_list": listed,
-        "dump_path": dump_path,
-        "dump_mode": mode,
-        "dump_op_switch": "on" if operators else "off",
-    }
+    switch = "on" if operators else "off"
+    dump = {"dump_list": listed, "dump_path": dump_path, "dump_mode": mode, "dump_op_switch": switch}
     return json.dumps({"dump": dump}, indent=4) + "\n"

@@ -72,9 +72,8 @@ def _python(host: Host) -> Check:
 
 def _torch(host: Host) -> Check:
     if not host.torch:
-        return Check(
-            "torch", State.MISSING, "not installed in this Python", "install torch and torch_npu in the same version"
-        )
+        do = "install torch and torch_npu in the same version"
+        return Check("torch", State.MISSING, "not installed in this Python", do)
     if "+cu" in host.torch or "+rocm" in host.torch:
         do = "install the CPU build with pip: torch_npu needs it, and a CUDA build may search for CUDA"
         return Check("torch", State.NOTE, f"{host.torch}, a build for GPUs", do)
@@ -171,11 +170,8 @@ def _devices(host: Host) -> Check:
 def _library(name: str, place: str, host: Host) -> Check:
     if place:
         return Check(name, State.FINE, place)
-    do = (
-        SOURCE_IT
-        if LIBRARIES[name] != "driver"
-        else "LD_LIBRARY_PATH must hold /usr/local/Ascend/driver/lib64 and below"
-    )
+    of_driver = "LD_LIBRARY_PATH must hold /usr/local/Ascend/driver/lib64 and below"
+    do = SOURCE_IT if LIBRARIES[name] != "driver" else of_driver
     return Check(name, State.MISSING, f"in no folder of LD_LIBRARY_PATH (it belongs to: {LIBRARIES[name]})", do)
 
 

@@ -18,13 +18,9 @@ def npu_smi() -> str:
     environment = {**os.environ, "LC_ALL": "C"}
     try:
         done = subprocess.run(
-            [program, "info"],
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=_SECONDS,
-            env=environment,
+            [program, "info"], capture_output=True, stdin=subprocess.DEVNULL, timeout=_SECONDS, env=environment,
             check=False,
-        )
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout[:_MOST].decode("utf-8", "replace") if done.returncode == 0 else ""

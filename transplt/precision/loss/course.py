@@ -36,8 +36,6 @@ def overfits(named: Iterable[Curve], training: Curve) -> str:
     return ""
 
 
-
-
 def _fifths(values: Sequence[float]) -> list[float]:
     """The means of five parts; none of a curve that is too short to have a course."""
     if len(values) < _FEWEST:

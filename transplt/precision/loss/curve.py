@@ -33,14 +33,13 @@ class Curve:
 
     def add(self, value: float, step: float | None, epoch: float | None, *, redrawn: bool = False) -> None:
         """One more value; `redrawn`: a progress bar, which shows a step several times, the last time with its value."""
-        at = math.nan if step is None else step, math.nan if epoch is None else epoch
         last = (_known(self.steps[-1]), _known(self.epochs[-1])) if redrawn and self.values else (None, None)
         if (step, epoch) == last != (None, None):
             self.values[-1] = value
             return
         self.values.append(value)
-        self.steps.append(at[0])
-        self.epochs.append(at[1])
+        self.steps.append(math.nan if step is None else step)
+        self.epochs.append(math.nan if epoch is None else epoch)
 
     def points(self) -> Iterator[tuple[float, float | None, float | None]]:
         """(value, step, epoch) in order."""

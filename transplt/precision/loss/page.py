@@ -21,10 +21,7 @@ def loss_page(answer: Answer) -> bytes:
     by_step = all(pair.step is not None and pair.epoch is None for pair in pairs)
     places = [f"{pair.step:g}" for pair in pairs] if by_step else None
     curve = [(pair.a, pair.b, abs(pair.a - pair.b)) for pair in pairs]
-    drawn = (
-        plots.loss_plot(curve, ("A", "B"), places),
-        plots.distance_plot(curve, _DIFFERENCE, places),
-    )
+    drawn = plots.loss_plot(curve, ("A", "B"), places), plots.distance_plot(curve, _DIFFERENCE, places)
     return fill(
         "loss.html.j2",
         version=transplt.__version__,

@@ -103,9 +103,7 @@ def _numbered_alike(a: _Keyed, b: _Keyed) -> list[str]:
         if {ours[0], theirs[0]} != {0.0, 1.0} or any(two - one != gap for one, two in zip(ours, theirs, strict=True)):
             continue
         late, which = (b, "B") if gap > 0 else (a, "A")
-        late.values = {
-            (key[0] - (at == 0), key[1] - (at == 1)): value for key, value in late.values.items()
-        }
+        late.values = {(key[0] - (at == 0), key[1] - (at == 1)): value for key, value in late.values.items()}
         remarks.append(f"{which} numbers its {what} from 1 and the other from 0: the first values of both are compared")
     return remarks
 

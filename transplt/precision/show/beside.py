@@ -73,9 +73,7 @@ def beside(npu: tuple[Record, Row], bench: tuple[Record, Row], top: int) -> Iter
 
 def _plain_arguments(npu: Row, bench: Row) -> Iterator[Beside]:
     """Numbers, words and truth; where a device is named, the two may differ."""
-    ours, theirs = (
-        {each.name: value_of(each) for each in row.inputs if not each.is_tensor} for row in (npu, bench)
-    )
+    ours, theirs = ({each.name: value_of(each) for each in row.inputs if not each.is_tensor} for row in (npu, bench))
     for name in dict.fromkeys((*ours, *theirs)):
         one, other = (side.get(name, "not given") for side in (ours, theirs))
         same = one == other or any(device in f"{one} {other}" for device in ("npu", "cuda", "cpu"))
