@@ -56,9 +56,6 @@ class NpyPart(Part):
     def where(self) -> str:
         return self.folder
 
-    def stacks(self) -> Mapping[str, tuple[str, ...]]:
-        return {}
-
     def read(self) -> Record:
         named = [name for name in files(self.folder) if name.endswith(".npy")]
         found = sorted((_order(self.folder, name), name) for name in named)
@@ -85,9 +82,6 @@ class H5Part(Part):
     @property
     def where(self) -> str:
         return self.file
-
-    def stacks(self) -> Mapping[str, tuple[str, ...]]:
-        return {}
 
     def read(self) -> Record:
         """Of `/{operator}/{number}/{input|output}/{name}`."""

@@ -90,9 +90,9 @@ class Part(ABC):
     def read(self) -> Record:
         """The rows. UnusableDump where a file cannot be read, with its name."""
 
-    @abstractmethod
     def stacks(self) -> Mapping[str, tuple[str, ...]]:
         """The frames (`File "x.py", line 3, in forward, ...`, innermost first) by the name of the row; often empty."""
+        return {}
 
     @property
     @abstractmethod

@@ -148,9 +148,6 @@ class _Given(Part):
     def read(self) -> Record:
         return Record(self.folder, self.rows, "tensor")
 
-    def stacks(self) -> Mapping[str, tuple[str, ...]]:
-        return {}
-
     @property
     def where(self) -> str:
         return self.folder
