@@ -7,7 +7,7 @@ the shapes of inputs and outputs are; what is left over between such pairs is pa
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -91,27 +91,22 @@ def _function(row: Row) -> str:
     return _SPELLED.get(name, name)
 
 
-def paired(npu: Sequence[Row], bench: Sequence[Row]) -> Iterator[tuple[Row | None, Row | None]]:
+#: What operators have to share, first all of it, then what is asked of those that are left over.
+_KEYS: tuple[Callable[[Row], Hashable], ...] = (_key, lambda row: (api_of(row), row.phase))
+
+
+def paired(
+    npu: Sequence[Row], bench: Sequence[Row], keys: Sequence[Callable[[Row], Hashable]] = _KEYS
+) -> Iterator[tuple[Row | None, Row | None]]:
     """The two sequences as one, in their order; None where the other side has no such operator."""
-    alike = aligned([_key(row) for row in npu], [_key(row) for row in bench])
-    first = second = 0
-    for i, j in (*alike, (len(npu), len(bench))):
-        yield from _left_over(npu[first:i], bench[second:j])
-        if i < len(npu):
-            yield npu[i], bench[j]
-        first, second = i + 1, j + 1
-
-
-def _left_over(npu: Sequence[Row], bench: Sequence[Row]) -> Iterator[tuple[Row | None, Row | None]]:
-    if not npu or not bench:
+    if not npu or not bench or not keys:
         yield from ((row, None) for row in npu)
         yield from ((None, row) for row in bench)
         return
-    alike = aligned([(api_of(row), row.phase) for row in npu], [(api_of(row), row.phase) for row in bench])
+    alike = aligned([*map(keys[0], npu)], [*map(keys[0], bench)])
     first = second = 0
     for i, j in (*alike, (len(npu), len(bench))):
-        yield from ((row, None) for row in npu[first:i])
-        yield from ((None, row) for row in bench[second:j])
+        yield from paired(npu[first:i], bench[second:j], keys[1:])
         if i < len(npu):
             yield npu[i], bench[j]
         first, second = i + 1, j + 1

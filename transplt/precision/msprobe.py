@@ -102,25 +102,22 @@ class MsprobePart(Part):
         return Record(self.folder, rows, task, self._parents(), recorder)
 
     def _parents(self) -> Mapping[str, str]:
-        path = os.path.join(self.folder, "construct.json")
-        if not os.path.lexists(path):
-            return {}
-        data = read_json(path)
-        if not isinstance(data, dict):
-            raise UnusableDump(f"{shown(path)}: is no object")
+        data = self._object("construct.json")
         # Since 8.x a parent may come with more about it, in a list.
         firsts = {name: parent[0] if isinstance(parent, list) and parent else parent for name, parent in data.items()}
         return {name: parent for name, parent in firsts.items() if isinstance(parent, str)}
 
-    def stacks(self) -> Mapping[str, tuple[str, ...]]:
-        found = optimizer_stacks(self.folder)
-        path = os.path.join(self.folder, "stack.json")
-        if not os.path.lexists(path):
-            return found
-        data = read_json(path)
+    def _object(self, name: str) -> dict[str, Any]:
+        """What a file beside dump.json holds; nothing where the dump has none."""
+        path = os.path.join(self.folder, name)
+        data = read_json(path) if os.path.lexists(path) else {}
         if not isinstance(data, dict):
             raise UnusableDump(f"{shown(path)}: is no object")
-        for name, value in data.items():
+        return data
+
+    def stacks(self) -> Mapping[str, tuple[str, ...]]:
+        found = optimizer_stacks(self.folder)
+        for name, value in self._object("stack.json").items():
             if not isinstance(value, list):
                 continue
             # {"0": [[names], [frames]]} since 1.2, {name: [frames]} before.
