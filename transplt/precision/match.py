@@ -72,12 +72,9 @@ class Matched:
 
 
 def match(
-    npu: Part,
-    bench: Part,
-    given: float | None = None,
-    distance: Distance = by_figures,
+    npu: Part, bench: Part, given: float | None = None, distance: Distance = by_figures,
     records: list[Record] | None = None,
-) -> Matched:
+) -> Matched:  # fmt: skip
     """The rows of two parts; `records` is given what was read. UnusableDump where one cannot be read."""
     one, other = npu.read(), bench.read()
     if records is not None:
@@ -91,7 +88,9 @@ def match(
     right = sequences(other, bench.stacks() if several else None)
     if mixed:
         _same_steps(left, right)
-    measured = Measure(given, distance, floor([*other_gradients(right.gradients, right.steps)]))
+    of_bench = [each for row in right.gradients for each in row.outputs]
+    of_bench += [each for row in right.steps for each in row.inputs if each.name.startswith("gradient.")]
+    measured = Measure(given, distance, floor(of_bench))
     model = [measured.of(*pair) for pair in paired(left.model, right.model)]
     gradients = [measured.of(*pair) for pair in _by_name(left.gradients, right.gradients)]
     recorded = bool(left.steps and right.steps)
@@ -103,14 +102,6 @@ def match(
     for number, each in enumerate((*model, *gradients, *optimizer, *steps)):
         each.position, each.mixed = number, mixed
     return Matched(one, other, model, optimizer, gradients, steps, (npu, bench), measured)
-
-
-def other_gradients(gradients: Sequence[Row], steps: Sequence[Row]) -> Iterator[Tensor]:
-    """All gradients of parameters of one side."""
-    for row in gradients:
-        yield from row.outputs
-    for row in steps:
-        yield from (each for each in row.inputs if each.name.startswith("gradient."))
 
 
 def _same_levels(one: Record, other: Record) -> None:

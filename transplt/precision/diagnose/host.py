@@ -88,7 +88,10 @@ def examine(
     host = Host(python=".".join(map(str, sys.version_info[:3])), torch=package("torch"), torch_npu=package("torch_npu"))
     host.triton = triton()
     _cann(host, root, environ)
-    _driver(host, root)
+    match = _DRIVER_HOME.search(_text(root, "/etc/ascend_install.info"))
+    base = match[1] if match else "/usr/local/Ascend"
+    host.driver = _version(root, f"{base}/driver/version.info")
+    host.firmware = _version(root, f"{base}/firmware/version.info")
     _devices(host, root)
     host.smi = smi() if smi is not None else ""
     host.sick = {int(card): health for card, _, health in _CARD.findall(host.smi) if health != "OK"}
@@ -123,13 +126,6 @@ def _cann(host: Host, root: Path, environ: Mapping[str, str]) -> None:
                 root, f"{place}/opp/version.info"
             )
             return
-
-
-def _driver(host: Host, root: Path) -> None:
-    match = _DRIVER_HOME.search(_text(root, "/etc/ascend_install.info"))
-    base = match[1] if match else "/usr/local/Ascend"
-    host.driver = _version(root, f"{base}/driver/version.info")
-    host.firmware = _version(root, f"{base}/firmware/version.info")
 
 
 def _devices(host: Host, root: Path) -> None:

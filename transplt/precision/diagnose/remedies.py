@@ -16,8 +16,6 @@ _WITHOUT_TORCH = (
     "Find the operator: wait for the stream after each call, or run the operators one by one (MindSpore: "
     "pynative_synchronize=True; only torch_npu reads ASCEND_LAUNCH_BLOCKING)."
 )
-
-
 #: What a logger puts before its text.
 _LOGGER = re.compile(
     r"^(?:\[?\d{4}-\d\d-\d\d[ T][\d:.,+]+\]? ?)?(?:- [\w.]+ - )?(?:\[?(?:ERROR|CRITICAL|FATAL)\]?[ :-]*)?"

@@ -113,7 +113,10 @@ def _around(failure: Failure, project: Project | None, collected: Collected, rea
     if failure.operators:
         yield from labelled("operator", ", ".join(map(visible, failure.operators)))
     yield from labelled("types", *types_told(failure))
-    yield from _own_lines(failure, project)
+    if (frame := own_frame(failure.first.frames, project)) is not None:
+        yield from labelled("source", _shown_frame(frame))
+    elif failure.first.frames:
+        yield from labelled("inside", _shown_frame(failure.first.frames[-1]))
     if error is not None and error.asynchronous:
         yield from labelled("stack", LATE if collected.torch else LATE.split(" Run again")[0])
     yield from _foretold(failure, project)
@@ -125,14 +128,6 @@ def _around(failure: Failure, project: Project | None, collected: Collected, rea
         yield from labelled("part", part.name + (f", by {part.by}" if part.by else ""))
         yield from labelled("collect", *(f"- {each}" for each in part.collect))
         yield from labelled("ask", part.ask)
-
-
-def _own_lines(failure: Failure, project: Project | None) -> Iterator[str]:
-    frame = own_frame(failure.first.frames, project)
-    if frame is not None:
-        yield from labelled("source", _shown_frame(frame))
-    elif failure.first.frames:
-        yield from labelled("inside", _shown_frame(failure.first.frames[-1]))
 
 
 def _foretold(failure: Failure, project: Project | None) -> Iterator[str]:

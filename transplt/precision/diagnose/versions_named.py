@@ -80,7 +80,7 @@ class VersionsNamed:
             f"vllm-ascend {release} is older than its support for {model}: from {first} on. Take that release or a "
             f"newer one, with its vllm, transformers, torch_npu and CANN (its image)."
             for model, first, words in notes["models"]
-            if release and _before(release, first) and self._words.intersection(words)
+            if release and _order(release) < _order(first) and self._words.intersection(words)
         ]
         return said
 
@@ -153,15 +153,11 @@ def _words() -> frozenset[str]:
     return frozenset(word for words in asked for word in words)
 
 
-def _before(release: str, other: str) -> bool:
-    """Whether a release of vllm-ascend came before another: 0.11.0rc1, 0.11.0, 0.11.0.post1."""
-
-    def order(text: str) -> tuple[list[int], int]:
-        match = re.match(r"([\d.]+?)(?:\.?rc(\d+)|\.post\d+)?$", text)
-        numbers, candidate = (match[1], match[2]) if match else (text, None)
-        return [int(each) for each in re.findall(r"\d+", numbers)], int(candidate) if candidate else 99
-
-    return order(release) < order(other)
+def _order(release: str) -> tuple[list[int], int]:
+    """What releases of vllm-ascend are ordered by: 0.11.0rc1, 0.11.0, 0.11.0.post1."""
+    match = re.match(r"([\d.]+?)(?:\.?rc(\d+)|\.post\d+)?$", release)
+    numbers, candidate = (match[1], match[2]) if match else (release, None)
+    return [int(each) for each in re.findall(r"\d+", numbers)], int(candidate) if candidate else 99
 
 
 @cache

@@ -130,18 +130,14 @@ def read_object(line: Any, words: Words) -> LogEntry:
     for key, value in line.items():
         inner = value.items() if isinstance(value, dict) else (("", value),)
         for more, number in inner:
-            if isinstance(number, (int, float)) and not isinstance(number, bool) and abs_below(number):
+            # No float holds some whole numbers.
+            if type(number) is float or (type(number) is int and abs(number) < 10**300):
                 numbers[f"{key}/{more}" if more else str(key)] = float(number)
     named = {normal(key): value for key, value in numbers.items()}
     entry.values = [(key, value) for key, value in numbers.items() if words.wanted(key)]
     entry.step = next((named[key] for key in _STEPS if key in named), None)
     entry.epoch = named.get("epoch")
     return entry
-
-
-def abs_below(number: float) -> bool:
-    """False for a whole number that no float holds."""
-    return isinstance(number, float) or abs(number) < 10**300
 
 
 def object_of(text: str) -> Any:

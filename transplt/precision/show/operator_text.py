@@ -27,19 +27,13 @@ def statistic(row: Row, tensor: Tensor) -> str:
     """The line of figures of one tensor; what the dump does not have is left out."""
     name = full_name(row, tensor)
     if not tensor.is_tensor:
-        value = tensor.digest if tensor.max is None else _value(tensor)
+        makes = {"bool": bool, "int": int}.get(tensor.dtype, float)
+        value = tensor.digest if tensor.max is None else makes(tensor.max)
         return f"[{name}][type: {tensor.dtype}][value: {value}]"
     figures = (("max", tensor.max), ("min", tensor.min), ("mean", tensor.mean), ("norm", tensor.norm))
     printed = "".join(f"[{what}: {value!r}]" for what, value in figures if value is not None)
     digest = f"[md5: {tensor.digest}]" if tensor.digest else ""
     return f"[{name}][dtype: torch.{tensor.dtype}][shape: {list(tensor.shape)}]{printed}{digest}"
-
-
-def _value(tensor: Tensor) -> Any:
-    assert tensor.max is not None
-    if tensor.dtype == "bool":
-        return bool(tensor.max)
-    return int(tensor.max) if tensor.dtype == "int" else tensor.max
 
 
 def row_text(found: Found, row: Row, elements: dict[str, Array], top: int) -> list[str]:

@@ -150,15 +150,12 @@ def _pairs(
             setattr(pair, side, getattr(pair, side) + us / number)
             setattr(pair, f"{side}_calls", getattr(pair, f"{side}_calls") + count / number)
             pair.ai_cpu = pair.ai_cpu or (side == "npu" and key[0] in aicpu)
-    _say_of_the_others({at: pair for at, pair in found.items() if not (pair.gpu and pair.npu)})
-    return sorted(found.values(), key=lambda pair: (pair.gpu - pair.npu, pair.name, pair.shapes))
-
-
-def _say_of_the_others(alone: dict[Key, Pair]) -> None:
-    """Says of what has no partner whether only its shapes have none."""
+    # Of what has no partner: whether only its shapes have none.
+    alone = {at: pair for at, pair in found.items() if not (pair.gpu and pair.npu)}
     sides = {side: {name for (name, _), pair in alone.items() if getattr(pair, side)} for side in ("gpu", "npu")}
     for (name, _), pair in alone.items():
         pair.how = OTHER_SHAPES if name in sides["gpu"] & sides["npu"] else GPU_ONLY if pair.gpu else NPU_ONLY
+    return sorted(found.values(), key=lambda pair: (pair.gpu - pair.npu, pair.name, pair.shapes))
 
 
 def _reached(calls: dict[Key, tuple[Called, float, int]]) -> set[Key]:
