@@ -14,7 +14,6 @@ from transplt.precision.record import API, BACKWARD, FORWARD, GRADIENT, MODULE, 
 from transplt.rules.torch_callables import TENSOR, names_of
 
 #: They give the same elements in the same order, in another shape.
-#: What gives the elements that it takes in their order.
 _RESHAPES = frozenset("view reshape flatten unflatten squeeze unsqueeze ravel view_as reshape_as".split())
 _MOVES = UNWRITTEN | names_of(TENSOR, "ports") | {"requires_grad_"}
 Print = tuple[object, ...]

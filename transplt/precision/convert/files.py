@@ -35,13 +35,10 @@ def arrays_in(path: str, wanted: Layout | None = None) -> Iterator[tuple[str, st
             yield name.rpartition(".")[0] or name, _description(array), array
         elif is_device_dump(path):
             for tensor, array in device_tensors(path):
-                if wanted is not None:
-                    array = in_layout(array, tensor.format, wanted)
-                    description = f"{tensor.dtype} {[*array.shape]}, {wanted.format} of {tensor.format}{_of(name)}"
-                    yield f"{name}.{tensor.side}.{tensor.index}", description, array
-                    continue
                 layout = "" if tensor.format in ("ND", "NCHW") else f", {tensor.format}"
-                description = f"{tensor.dtype} {list(tensor.shape)}{layout}{_of(name)}"
+                if wanted is not None:
+                    array, layout = in_layout(array, tensor.format, wanted), f", {wanted.format} of {tensor.format}"
+                description = f"{tensor.dtype} {[*array.shape]}{layout}{_of(name)}"
                 yield f"{name}.{tensor.side}.{tensor.index}", description, array
         else:
             raise UnusableDump(f"{shown(path)} is not a dump of a device, .h5, .npy or .pt file")
@@ -61,8 +58,7 @@ def as_text(array: Array) -> bytes:
     """One element a line, as `numpy.savetxt` writes the flattened array; shape and type are lost."""
     np = numpy_or_sentence()
     held = io.BytesIO()
-    form = "%d" if array.dtype.kind in "iub" else "%.18e"
-    np.savetxt(held, np.ravel(array), fmt=form if array.dtype.kind != "c" else "%.18e")
+    np.savetxt(held, np.ravel(array), fmt="%d" if array.dtype.kind in "iub" else "%.18e")
     return held.getvalue()
 
 

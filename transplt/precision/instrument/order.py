@@ -39,8 +39,7 @@ def seeds_of(program: Program, files: list[Edits]) -> list[int]:
     for edits in files:
         for call in _seedings(edits.file):
             given = call.args[0] if call.args else keyword_of(call, "seed")
-            number = _number(program, edits.file, given) if given is not None else None
-            if number is not None:
+            if given is not None and (number := _number(program, edits.file, given)) is not None:
                 found.append(number)
     return found
 

@@ -16,10 +16,8 @@ from transplt.proof.launch.options import UsageError as RunUsageError
 from transplt.proof.prove.projects import find_project
 
 #: What lies beside the script of a copy.
-PROBES = tuple(
-    Path(__file__).with_name(name)
-    for name in ("transplt_probe.py", "transplt_optimizers.py", "transplt_configuration.py")
-)
+_NAMES = ("transplt_probe.py", "transplt_optimizers.py", "transplt_configuration.py")
+PROBES = tuple(map(Path(__file__).with_name, _NAMES))
 #: Bytes of a shell script.
 _LARGEST = 200_000
 #: Where a migration keeps its record.
@@ -63,8 +61,7 @@ def write_copy(source: Path, out: Path, main: str, probing: Probing) -> Copy:
         shutil.rmtree(apart)
         files = {path.relative_to(stage.folder).as_posix(): path for path in sorted(stage.folder.rglob("*.py"))}
         own = {name: path for name, path in files.items() if path.is_file() and not path.is_symlink()}
-        texts = {name: read_regular(path, SOURCE) for name, path in own.items()}
-        probed = instrument(texts, project.main, probing)
+        probed = instrument({name: read_regular(path, SOURCE) for name, path in own.items()}, project.main, probing)
         for name, data in probed.files.items():
             (stage.folder / name).write_bytes(data)
         beside = (stage.folder / project.main).parent

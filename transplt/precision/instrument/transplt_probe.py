@@ -180,9 +180,7 @@ def _named_parameters() -> Iterator[tuple[str, Any]]:
 
 
 class _Msprobe:
-    def __init__(
-        self, folder: str, task: str, level: str, steps: list[int], seed: int, deterministic: bool
-    ) -> None:
+    def __init__(self, folder: str, task: str, level: str, steps: list[int], seed: int, deterministic: bool) -> None:
         msprobe: Any = importlib.import_module("msprobe.pytorch")
         # Its parameters differ between versions.
         wanted = {"seed": seed, "mode": deterministic, "rm_dropout": False}
@@ -226,9 +224,7 @@ class _Msprobe:
 class _Ptdbg:
     """The debugger of 2023: it records the functions of torch, and knows neither steps nor modules."""
 
-    def __init__(
-        self, folder: str, task: str, level: str, steps: list[int], seed: int, deterministic: bool
-    ) -> None:
+    def __init__(self, folder: str, task: str, level: str, steps: list[int], seed: int, deterministic: bool) -> None:
         self.api: Any = importlib.import_module("ptdbg_ascend")
         self.version = _version(self.api, "ptdbg_ascend")
         self.steps, self.number, self.folder, self.checks = steps, 0, os.path.realpath(folder), task == "overflow"

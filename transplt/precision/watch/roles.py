@@ -60,35 +60,28 @@ def weights(record: Record) -> Iterator[tuple[Row, Tensor]]:
     forward = [row for row in record.rows if row.phase == FORWARD and row.kind != OPTIMIZER]
     with_modules = any(row.parameters for row in forward)
     for row in forward:
-        for tensor in row.parameters if with_modules else _weights_of(row):
-            if is_floating(tensor):
-                yield row, tensor
+        taken = row.parameters if with_modules else _weights_of(row)
+        yield from ((row, tensor) for tensor in taken if is_floating(tensor))
 
 
 def _weights_of(row: Row) -> Iterator[Tensor]:
     function = row.api.rpartition(".")[2]
     places = _WEIGHTS.get("conv" if _CONV.match(function) else function)
-    for tensor in row.inputs if places else ():
-        if tensor.name in (*(places or ()), *_NAMED):
-            yield tensor
+    yield from (tensor for tensor in row.inputs if places and tensor.name in (*places, *_NAMED))
 
 
 def gradients(record: Record) -> Iterator[tuple[Row, Tensor]]:
     """The gradients of parameters; where the dump has none, those that backward passes hand on."""
     rows = [row for row in record.rows if row.kind == GRADIENT]
     for row in rows or [row for row in record.rows if row.phase == BACKWARD]:
-        for tensor in row.outputs:
-            if is_floating(tensor):
-                yield row, tensor
+        yield from ((row, tensor) for tensor in row.outputs if is_floating(tensor))
 
 
 def outputs(record: Record) -> Iterator[tuple[Row, Tensor]]:
     """The outputs of forward passes."""
     for row in record.rows:
         if row.phase == FORWARD and row.kind != OPTIMIZER:
-            for tensor in row.outputs:
-                if is_floating(tensor):
-                    yield row, tensor
+            yield from ((row, tensor) for tensor in row.outputs if is_floating(tensor))
 
 
 def activation(row: Row) -> tuple[str, tuple[float, float]] | None:
