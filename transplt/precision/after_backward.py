@@ -65,8 +65,7 @@ def behind(matched: Matched) -> Behind:
     rows = [*rows_behind(matched)]
     agree = sum(not each.one_sided and max(each.inputs, each.outputs) <= 1 for each in rows)
     backward = any(each.row.phase == BACKWARD for each in matched.model)
-    left_out = len(matched.optimizer) - len(rows)
-    return Behind(backward, len(matched.gradients), agree, len(matched.steps), left_out)
+    return Behind(backward, len(matched.gradients), agree, len(matched.steps), len(matched.optimizer) - len(rows))
 
 
 def together(every: Iterable[Behind]) -> Behind:
@@ -83,8 +82,7 @@ def judge_behind(matched: Matched, metrics: AllMetrics) -> Judgement | None:
                 continue
             return _behind(Judgement(STRUCTURE, each, one_sided(each), each.row.name, each.position))
         if each.outputs > 1:
-            clause = how_far(each.worst, metrics)
-            found = Judgement(GRADIENT, each, clause, each.row.name, each.position, each.worst)
+            found = Judgement(GRADIENT, each, how_far(each.worst, metrics), each.row.name, each.position, each.worst)
             return _behind(_cause(matched, metrics, given=False) or found)
     steps = [*steps_of(matched)]
     for step in steps:

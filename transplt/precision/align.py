@@ -128,8 +128,7 @@ def aligned(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[tuple[in
     while tail < shorter - head and a[len(a) - 1 - tail] == b[len(b) - 1 - tail]:
         tail += 1
     found = [(number, number) for number in range(head)]
-    middle = _myers(a[head : len(a) - tail], b[head : len(b) - tail])
-    found += [(head + i, head + j) for i, j in middle]
+    found += [(head + i, head + j) for i, j in _myers(a[head : len(a) - tail], b[head : len(b) - tail])]
     found += [(len(a) - number, len(b) - number) for number in range(tail, 0, -1)]
     return found
 

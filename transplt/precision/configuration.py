@@ -74,8 +74,7 @@ def others(a: Mapping[int, Mapping[str, Any]], b: Mapping[int, Mapping[str, Any]
             try:
                 found |= dict.fromkeys(_of_rank(a[rank], b[rank]))
             except (TypeError, ValueError, AttributeError, KeyError) as error:
-                text = f"rank {rank}: one of the two has no training setup ({error})"
-                raise UnusableDump(text) from error
+                raise UnusableDump(f"rank {rank}: one of the two has no training setup ({error})") from error
     return [*found]
 
 

@@ -130,8 +130,7 @@ def _is_short(value: float | None) -> bool:
     """Whether a number is a float32 that somebody wrote: 0.75, -3, 1e-05."""
     if value is None or not math.isfinite(value):
         return False
-    short = float(f"{value:.3g}")
-    return abs(short - value) <= 2.0**-23 * abs(value)
+    return abs(float(f"{value:.3g}") - value) <= 2.0**-23 * abs(value)
 
 
 def _rounded(npu: Tensor, bench: Tensor) -> str:

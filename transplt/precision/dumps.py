@@ -66,8 +66,7 @@ def _below(path: str) -> list[Dump]:
             raise UnusableDump(f"{shown(path)} has more than {_MOST_FOLDERS} folders: name the dump itself")
         level = []
         for each in inner:
-            dump = _at(each)
-            if dump is not None:
+            if (dump := _at(each)) is not None:
                 found.append(dump)
             else:
                 level.append(each)

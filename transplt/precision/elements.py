@@ -119,8 +119,7 @@ def _pt(np: Any, file: Any, path: str) -> Array | None:
         record = next((name for name in sizes if name.endswith("/data.pkl")), None)
         if record is None or sizes[record] > 1 << 16:
             return None
-        description = _description_of(archive.read(record))
-        if description is None:
+        if (description := _description_of(archive.read(record))) is None:
             return None
         storage, key, offset, shape, strides = description
         name = f"{record.removesuffix('data.pkl')}data/{key}"
@@ -176,8 +175,7 @@ def _description_of(data: bytes) -> _Description | None:
             stack[-1] = ("storage", stack[-1])
         elif name == "REDUCE":
             arguments, called = stack.pop(), stack.pop()
-            made = _made(called, arguments)
-            if made is None:
+            if (made := _made(called, arguments)) is None:
                 return None
             stack.append(made)
         else:

@@ -139,8 +139,7 @@ class _Reading:
             for one, other in pairs(npu.inputs, bench.inputs):
                 if one.dtype != other.dtype:
                     clause = f"in {one.dtype} and not in {other.dtype}, and no recorded operator caused this"
-                    name = f"{row.name} {one.name}"
-                    self.wired = Judgement(WIRING, each, clause, name, each.position, (one, other))
+                    self.wired = Judgement(WIRING, each, clause, f"{row.name} {one.name}", each.position, (one, other))
                     break
         self.typed = self.typed or any(one.dtype != other.dtype for one, other in pairs(npu.outputs, bench.outputs))
         if max(each.inputs, each.outputs) > 1:

@@ -232,8 +232,7 @@ def is_unwritten(row: Row) -> bool:
 
 def taken_in(row: Row) -> tuple[Tensor, ...]:
     """The inputs whose values count: not what the operator writes over."""
-    last = row.api.rpartition(".")[2]
-    writes = row.kind == API and row.phase == FORWARD and last in names_of(TENSOR, "writes")
+    writes = row.kind == API and row.phase == FORWARD and row.api.rpartition(".")[2] in names_of(TENSOR, "writes")
     taken = row.inputs[1:] if writes else row.inputs
     return tuple(each for each in taken if each.name.split(".")[:2] != _OUT)
 

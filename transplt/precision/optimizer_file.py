@@ -38,8 +38,7 @@ def optimizer_rows(folder: str, collect: Collect) -> list[Row]:
             found = parameters if key == "parameters" else outputs if key in ("output", "left") else inputs
             values = entry.get(key)
             for place, value in values.items() if isinstance(values, dict) else ():
-                own = _WRAPPED.sub(r"\1", place)
-                collect(value, prefix + own, found)
+                collect(value, prefix + _WRAPPED.sub(r"\1", place), found)
         rows.append(Row(name, *called(name), tuple(inputs), tuple(outputs), tuple(parameters)))
     return rows
 

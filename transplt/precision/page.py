@@ -124,8 +124,7 @@ def _strip(model: Sequence[Match], detail: Detail) -> dict[str, Any]:
             {"level": _level(worst), "x": column * _CELL, "y": row * _CELL, "title": _title(worst), "first": first}
         )
     rows = max(1, math.ceil(len(cells) / _COLUMNS))
-    apart = sum(_level(each) > 2 for each in model)
-    caption = f"{many(len(model), 'operator')}, {apart} beyond the tolerance"
+    caption = f"{many(len(model), 'operator')}, {sum(_level(each) > 2 for each in model)} beyond the tolerance"
     return {"cells": cells, "cell": _CELL - 2, "width": _COLUMNS * _CELL, "height": rows * _CELL, "caption": caption}
 
 
@@ -192,8 +191,7 @@ def _picture(detail: Detail) -> dict[str, Any] | None:
     ]
     title = f"{visible(verdict.match.row.name)} {visible(npu.name)}"
     frames = "\n".join(visible(frame.replace("\n", " ")) for frame in detail.compared.source[:_MOST_FRAMES])
-    drawn = _differences(detail, npu, bench)
-    return {"title": title, "rows": rows, "frames": frames, **drawn}
+    return {"title": title, "rows": rows, "frames": frames, **_differences(detail, npu, bench)}
 
 
 def _differences(detail: Detail, npu: Tensor, bench: Tensor) -> dict[str, Any]:

@@ -47,8 +47,7 @@ class Unrecorded:
         if each.inputs <= 1 or worst is None:
             return None
         for tensor, made in zip(worst, self._made, strict=True):
-            found = self._first(tensor, made)
-            if found is not None:
+            if (found := self._first(tensor, made)) is not None:
                 return found
         return None
 

@@ -204,8 +204,7 @@ _PACKAGE = re.compile(r"(\d+(?:\.\d+)*)(?:(a|b|rc)(\d+))?(?:\.post(\d+))?(?:\.de
 def _package(text: str) -> tuple[tuple[int, ...], int, int] | None:
     """A package's version in the order of versions: its numbers, behind its candidates, and its repairs. None for what
     is none. (A card pack brings this module to hosts that may lack `packaging`.)"""
-    match = _PACKAGE.fullmatch(text)
-    if match is None:
+    if (match := _PACKAGE.fullmatch(text)) is None:
         return None
     before = {"a": -300, "b": -200, "rc": -100}[match[2]] + int(match[3]) if match[2] else 0
     return tuple(map(int, match[1].split("."))), before, int(match[4] or 0)
@@ -218,8 +217,7 @@ def older_cann(mine: str, wanted: str) -> bool:
 
 def _numbers(text: str) -> tuple[int, ...]:
     """A version of CANN as numbers; a release candidate comes before the release."""
-    match = re.match(r"(\d+)\.(\d+)(?:\.(?:(RC)?(\d+)))?", text, re.IGNORECASE)
-    if match is None:
+    if (match := re.match(r"(\d+)\.(\d+)(?:\.(?:(RC)?(\d+)))?", text, re.IGNORECASE)) is None:
         return (0,)
     candidate, last = match[3] is not None, int(match[4] or 0)
     return int(match[1]), int(match[2]), 0 if candidate else 1, last

@@ -19,8 +19,7 @@ _FOUND = {"equal": "agree with the CPU", "ran": "ran, but cannot be compared", "
 
 def result_json(result: CardResult, written: str, rows: int) -> dict[str, Any]:
     """One document; `written` is the table that `rows` outcomes went to, empty where none did."""
-    found = asdict(result)
-    return {"format": FORMAT, "left": result.left, **found, "table": written, "taken_over": rows}
+    return {"format": FORMAT, "left": result.left, **asdict(result), "table": written, "taken_over": rows}
 
 
 def result_text(result: CardResult) -> str:

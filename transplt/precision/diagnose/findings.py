@@ -180,8 +180,7 @@ class Collected:
         self._year = self._year or next((line.moment.year for line in block.lines if line.moment), 0)
         # An unknown one is known again by its text without what differs from time to time: numbers, addresses, times.
         key = head.error.name if head.error else re.sub(r"0x[0-9a-fA-F]+|\d+", "#", head.text)[:200]
-        failure = self._failures.get(key)
-        if failure is None:
+        if (failure := self._failures.get(key)) is None:
             unknown = sum(not each.head.error for each in self._failures.values())
             if head.error is None and unknown >= _MOST_UNKNOWN:
                 self.unknown_left_out += 1
@@ -214,8 +213,7 @@ class Collected:
         def rank(failure: Failure) -> int:
             if failure.consequence:
                 return 2
-            less = (known and failure.wrapper) or (clear and failure.vague) or (ended and failure.head.passing)
-            return int(less)
+            return int((known and failure.wrapper) or (clear and failure.vague) or (ended and failure.head.passing))
 
         return sorted(_last_first(found), key=rank)
 

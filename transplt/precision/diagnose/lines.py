@@ -69,8 +69,7 @@ def parted(text: str) -> tuple[str, str]:
     """(who, the line without that): the rank or process that a launcher puts before each line, empty for none."""
     who = ""
     for _ in range(3):  # an actor may write for another one: (Worker pid=1) (Worker_TP1 pid=1) ...
-        match = _PREFIX.match(text)
-        if match is None:
+        if (match := _PREFIX.match(text)) is None:
             break
         rank = match["rank"] or match["named"]
         who = f"rank {rank}" if rank else match["worker"] or match["actor"]

@@ -12,8 +12,7 @@ _MOST = 1_000_000
 
 def npu_smi() -> str:
     """What `npu-smi info` prints; empty where it is not there, fails, or does not answer in time."""
-    program = shutil.which("npu-smi")
-    if program is None:
+    if (program := shutil.which("npu-smi")) is None:
         return ""
     environment = {**os.environ, "LC_ALL": "C"}
     try:

@@ -125,8 +125,7 @@ class LogScan:
             self._streams[who] = stream
         if FRAME in text and (match := A_FRAME.match(text)):
             source = parted(text_of(piece[end + 1 : _end_of_line(piece, end + 1)][:400]))[1].strip(" \t|│")
-            frame = Frame(match["path"], int(match["line"]), (match["function"] or "").strip(), source)
-            stream.frames.append(frame)
+            stream.frames.append(Frame(match["path"], int(match["line"]), (match["function"] or "").strip(), source))
             self._collected.wrote(text.encode())
             stream.frames_at = number
             self._ending(stream, who, text, number, piece, end)

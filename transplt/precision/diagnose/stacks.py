@@ -125,5 +125,4 @@ def _owned(frame: Frame, project: Project | None) -> Frame | None:
     relative = None if re.search(r"site-packages|dist-packages|^<", frame.path) else project.file_of(frame.path)
     if relative is None:
         return None
-    text = project.line(relative, frame.line).strip() or frame.source
-    return Frame(relative, frame.line, frame.function, text)
+    return Frame(relative, frame.line, frame.function, project.line(relative, frame.line).strip() or frame.source)

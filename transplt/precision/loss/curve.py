@@ -69,8 +69,7 @@ class Curves:
         """One value of a curve; what goes beyond the limits is left out, and reported."""
         named = self.by_who.setdefault(who, {}) if who in self.by_who or len(self.by_who) < MOST_CURVES else {}
         key = normal(name)
-        curve = named.get(key)
-        if curve is None:
+        if (curve := named.get(key)) is None:
             if sum(map(len, self.by_who.values())) >= MOST_CURVES:
                 self.remark(f"only the first {MOST_CURVES} names are read")
                 return

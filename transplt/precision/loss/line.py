@@ -86,8 +86,7 @@ class Words:
     def values_in(self, text: str) -> Iterator[tuple[str, float]]:
         """(name, value) of a text; an average in brackets behind a value is a curve of its own."""
         for word in self._word.finditer(text):
-            match = _VALUE.match(text, word.end())
-            if match is None:
+            if (match := _VALUE.match(text, word.end())) is None:
                 continue
             name = word[0]
             if self.name is None and (before := _QUALIFIER.search(text[max(0, word.start() - 20) : word.start()])):
@@ -114,8 +113,7 @@ def _placed(entry: LogEntry, text: str) -> None:
         rest = f"{text[: epoch.start()]} {'':<1}{text[epoch.end() :]}"
     steps = list(_STEP.finditer(rest))
     step = next((each for each in steps if each["name"].lower().startswith("global")), steps[0] if steps else None)
-    found = step or _FRACTION.search(rest)
-    if found is not None:
+    if (found := step or _FRACTION.search(rest)) is not None:
         entry.step = float(found["at"])
         if entry.epoch is None:
             entry.total_steps = int(found["total"] or 0)

@@ -59,8 +59,7 @@ class Table:
             return None
         entry = LogEntry(redrawn=is_bar(text))
         for name, cell in zip(self._names, cells, strict=False):
-            value = number_of(cell)
-            if value is None:
+            if (value := number_of(cell)) is None:
                 if words.wanted(name) and cell:
                     return None
             elif words.wanted(name):

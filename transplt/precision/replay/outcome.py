@@ -63,8 +63,7 @@ class Replayed:
 def read_replayed(path: str, step: int, rank: int) -> Replayed:
     """What the script wrote into `path`. UnusableDump where it did not, or of another step or rank."""
     dump = open_dump(path)
-    part = dump.parts.get((step, rank))
-    if part is None:
+    if (part := dump.parts.get((step, rank))) is None:
         raise UnusableDump(f"{shown(path)} has nothing of step {step}, rank {rank}")
     document = read_json(os.path.join(part.where, "dump.json")) if dump.kind == "msprobe" else {}
     replay_info = document.get("replay") if isinstance(document, dict) else None

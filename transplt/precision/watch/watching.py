@@ -117,8 +117,7 @@ class _Step:
             beside[row.name] = max(beside.get(row.name, 0.0), _norm(tensor))
         for row, tensor in gradients:
             norm = _norm(tensor)
-            last = before.gradients.get((row.name, tensor.name))
-            self._gradient(row, tensor, norm, last, wanted, beside[row.name])
+            self._gradient(row, tensor, norm, before.gradients.get((row.name, tensor.name)), wanted, beside[row.name])
             before.gradients[row.name, tensor.name] = norm
         before.weights = {key: tensor for key, (_, tensor) in weights.items()}
 
@@ -175,8 +174,7 @@ class _Step:
         self._size("weight", row, tensor, largest(tensor), wanted)
         if before is None or before.shape != tensor.shape:
             return
-        change = _change(before, tensor, least)
-        if change is None:
+        if (change := _change(before, tensor, least)) is None:
             return
         most, least = self.limits["weight-change-too-large"], self.limits["weight-change-too-small"]
         if change == 0:

@@ -65,8 +65,7 @@ def lines_of(profile: Profile, remedy: Remedy, operators: list[Operator]) -> lis
     meanings = {meaning_of(name) for each in operators for name in (each.type, *each.called)}
     chosen = []
     for line in profile.lines.values():
-        last = line.operator.rpartition("::")[2]
-        if last in remedy.aten or meaning_of(line.operator) in meanings:
+        if line.operator.rpartition("::")[2] in remedy.aten or meaning_of(line.operator) in meanings:
             chosen.append(line)
     on_card = remedy.of == "card"
     chosen.sort(key=lambda each: (-(each.device if on_card else each.host), -each.host, each.frame.path))
@@ -138,8 +137,7 @@ def _new_shapes(profile: Profile, remedy: Remedy) -> Iterator[Found]:
 
 
 def _synchronizations(profile: Profile, remedy: Remedy) -> Iterator[Found]:
-    free = sum(step.free for step in profile.steps)
-    if profile.whole and free / profile.whole < _IDLE:
+    if profile.whole and sum(step.free for step in profile.steps) / profile.whole < _IDLE:
         return
     yield from _apis(profile, remedy, "waits")
 

@@ -27,8 +27,7 @@ def type_of(kernel: str) -> str:
         return kernel.rpartition("_")[2] or kernel
     if kernel.startswith(("aten::", "npu::", "c10d::", "aclnn")):
         return kernel
-    bare = _NUMBERED.sub("", kernel.removeprefix("trans_"))
-    return bare or kernel
+    return _NUMBERED.sub("", kernel.removeprefix("trans_")) or kernel
 
 
 @lru_cache(maxsize=20_000)

@@ -151,8 +151,7 @@ class Profile:
 
     def operator(self, type_: str, core: str) -> Operator:
         """The operator of a type and core, new where it was not seen."""
-        found = self.operators.get((type_, core))
-        if found is None:
+        if (found := self.operators.get((type_, core))) is None:
             if len(self.operators) >= MOST_NAMES:
                 type_, core = THE_REST, ""
             found = self.operators.setdefault((type_, core), Operator(type_, core, kind_of(type_, core)))
@@ -177,8 +176,7 @@ class Profile:
         """A kernel on the clock. Kernels of a device come in the order of their start; else nothing is made of them."""
         if start <= 0:
             return
-        clock = self._clocks.get(device)
-        if clock is None:
+        if (clock := self._clocks.get(device)) is None:
             if len(self._clocks) >= MOST_DEVICES:
                 return
             clock = self._clocks[device] = _Clock(start, what, start, start)
@@ -198,8 +196,7 @@ class Profile:
 
     def _gap(self, us: float, before: str, after: str) -> None:
         key = type_of(before), type_of(after)
-        gap = self._gaps.get(key)
-        if gap is None:
+        if (gap := self._gaps.get(key)) is None:
             if len(self._gaps) >= MOST_NAMES:
                 return
             gap = self._gaps[key] = Gap(us, before, after)
@@ -244,8 +241,7 @@ class Profile:
     def line(self, frame: Frame, operator: str, device: float, host: float) -> None:
         """Counts what a line of source called."""
         key = frame.path, frame.line, frame.function, operator
-        found = self.lines.get(key)
-        if found is None:
+        if (found := self.lines.get(key)) is None:
             if len(self.lines) >= MOST_LINES:
                 return
             found = self.lines[key] = LineTime(frame, operator)

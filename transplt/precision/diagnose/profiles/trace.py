@@ -76,8 +76,7 @@ def _note(event: dict[str, Any], processes: dict[str, str], names: dict[tuple[st
 
 def _count(event: dict[str, Any], threads: dict[tuple[str, str], _Thread]) -> None:
     key = str(event.get("pid")), str(event.get("tid"))
-    thread = threads.get(key)
-    if thread is None:
+    if (thread := threads.get(key)) is None:
         if len(threads) >= _MOST_THREADS:
             return
         thread = threads[key] = _Thread()
