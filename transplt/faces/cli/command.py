@@ -90,9 +90,7 @@ UNSAFE_FIXES = click.option(
     "--unsafe-fixes", is_flag=True, default=None, help="Also apply edits that may change what the program does."
 )
 TEXTS = click.option("--texts", is_flag=True, default=None, help="Also edit messages and help texts.")
-DOCS = click.option(
-    "--docs", is_flag=True, default=None, help="Also edit commands and code in documents (.md, .rst)."
-)
+DOCS = click.option("--docs", is_flag=True, default=None, help="Also edit commands and code in documents (.md, .rst).")
 TORCH_NPU_IMPORT = click.option(
     "--torch-npu-import", type=click.Choice(("auto", "each-file", "entry")),
     help="Where to put `import torch_npu` (auto: depends on torch).",

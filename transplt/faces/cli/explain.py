@@ -17,13 +17,7 @@ from transplt.base.errors import UsageError, shown
 from transplt.base.render.spelling import json_format
 from transplt.faces.cli.command import DONE, Command
 from transplt.faces.cli.completing import KnownName
-from transplt.rules.errors import (
-    error_called,
-    errors_predicted_by,
-    family_of,
-    is_error_code,
-    predicted_errors,
-)
+from transplt.rules.errors import error_called, errors_predicted_by, family_of, is_error_code, predicted_errors
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.profiles import slows, slows_text
 from transplt.rules.reasons import reasons

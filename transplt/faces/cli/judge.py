@@ -34,9 +34,7 @@ class Judge:
     torch_version: str | None = shared(TORCH_VERSION)
     allow: tuple[str, ...] = option("Accept changes of this theme ('batch size').", multiple=True, metavar="THEME")
     action: str = option("Only check whether this action (CODE:FILE:FUNCTION) is done.", default="", metavar="ACTION")
-    work_orders: str = option(
-        "Also write what is left to do to DIR, one file per action.", default="", metavar="DIR"
-    )
+    work_orders: str = option("Also write what is left to do to DIR, one file per action.", default="", metavar="DIR")
     output_format: str = option("Output format (text).", "--format", type=click.Choice(_FORMATS), default="text")
     output_file: str | None = option("Write to this file instead of stdout.", type=FILE, metavar="FILE")
     exit_zero: bool = shared(EXIT_ZERO)

@@ -171,9 +171,7 @@ async def _in_place(bench: Bench, source: Path, options: list[str], given: Argum
     before = await bench.check(source, *options, *style)
     fixes = ("safe", "unsafe") if given.get("unsafe_fixes") else ("safe",)
     files = sorted({each["path"] for each in before["findings"] if each["fix"] in fixes and each["edit"]})
-    after = await bench.run(
-        ["check", "--fix", "--format", "json", *options, *style, "--", str(source)], WRITE
-    )
+    after = await bench.run(["check", "--fix", "--format", "json", *options, *style, "--", str(source)], WRITE)
     table = json.loads(after.out)
     left = work_orders(table, bench.folders.display(source))
     return {

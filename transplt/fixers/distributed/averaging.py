@@ -59,9 +59,7 @@ def write_averages(bench: Bench) -> None:
     remark_rates(bench)
 
 
-def _before_trainings(
-    bench: Bench, every: list[tuple[ast.stmt, ast.expr]]
-) -> list[list[tuple[ast.stmt, ast.expr]]]:
+def _before_trainings(bench: Bench, every: list[tuple[ast.stmt, ast.expr]]) -> list[list[tuple[ast.stmt, ast.expr]]]:
     """The optimizers of a block, those together between which nothing trains."""
     groups: list[list[tuple[ast.stmt, ast.expr]]] = []
     for node, target in sorted(every, key=lambda each: ends(each[0])):

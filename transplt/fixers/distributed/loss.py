@@ -229,9 +229,7 @@ def _without_sync(bench: Bench, loop: Loop, step: ast.If, backward: int) -> None
     names = {text_of(bench.file, func) for _, func in runs}
     nodes = loop.body[runs[0][0] : backward + 1] if runs else []
     counted = {n.id for n in inner_nodes(step.test, ast.Name)}
-    assigned = {
-        n.id for item in nodes for n in inner_nodes(item, ast.Name) if isinstance(n.ctx, ast.Store)
-    }
+    assigned = {n.id for item in nodes for n in inner_nodes(item, ast.Name) if isinstance(n.ctx, ast.Store)}
     # a counter of the condition may change between the passes and the step
     between = (at for item in loop.body[: loop.body.index(step)] for at in of_kind(ast.AugAssign, ast.walk(item)))
     counts_later = any(plain_name(at.target) in counted for at in between)

@@ -157,9 +157,7 @@ def run_given(given: Run) -> int:
     return 0 if given.exit_zero and code == 1 else code
 
 
-def run(
-    options: RunOptions, report_path: Path | None, warm: Warm | None = None, own: Collection[str] = ()
-) -> int:
+def run(options: RunOptions, report_path: Path | None, warm: Warm | None = None, own: Collection[str] = ()) -> int:
     """Run, report, and return the exit code; `warm` forks the processes, `own` are the command's options. UsageError
     when the run cannot start."""
     from transplt.base.disk.manifest import read_manifest

@@ -169,9 +169,7 @@ def _equal(a: dict[str, Any] | None, b: dict[str, Any] | None) -> bool:
     )
 
 
-def _compare_saves(
-    first: ScriptRun, second: ScriptRun, migrated: ScriptRun, differences: list[str]
-) -> tuple[int, int]:
+def _compare_saves(first: ScriptRun, second: ScriptRun, migrated: ScriptRun, differences: list[str]) -> tuple[int, int]:
     """How many tensors were compared, and how many the original does not repeat; adds to `differences`."""
     a, b, c = saved_tensors(first), saved_tensors(second), saved_tensors(migrated)
     compared = unstable = 0

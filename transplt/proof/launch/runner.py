@@ -205,9 +205,7 @@ def stub_of(given: str) -> tuple[str, int]:
         return str(Path(given).resolve()), 0
     name, equals, count = given.partition("=")
     if name not in ready_stubs():
-        raise UsageError(
-            f"--stubs {shown(given)}: neither a file nor a built-in stub ({', '.join(ready_stubs())})."
-        )
+        raise UsageError(f"--stubs {shown(given)}: neither a file nor a built-in stub ({', '.join(ready_stubs())}).")
     if equals and re.fullmatch("[1-9][0-9]{0,5}", count) is None:
         raise UsageError(f"--stubs {shown(given)}: write the number of images after =, such as {name}=256.")
     return str(READY_STUBS / f"{name}.py"), int(count or 0)

@@ -220,9 +220,7 @@ def _surely(first: Difference, found: Sequence[Edit]) -> Difference | None:
     return None
 
 
-def _hung_on(
-    place: Place | None, found: Sequence[Edit], hangs_on: Callable[[Place], Iterable[range]]
-) -> Place | None:
+def _hung_on(place: Place | None, found: Sequence[Edit], hangs_on: Callable[[Place], Iterable[range]]) -> Place | None:
     """The nearest line that a place hangs on and that is another than in the original, but for what each port has; one
     that reckons with ranks before one that does not."""
     if place is None:
@@ -234,9 +232,7 @@ def _hung_on(
     return next((Place(place.path, line) for line in (*of_ranks, *lines)), None)
 
 
-def _cause_among(
-    own: Sequence[Edit], first: Difference, found: Sequence[Edit], few: bool
-) -> tuple[Edit | None, str]:
+def _cause_among(own: Sequence[Edit], first: Difference, found: Sequence[Edit], few: bool) -> tuple[Edit | None, str]:
     """Which of these edits the difference comes from, and how that is known; an event has its place, unless one place
     is all that is another."""
     another = "this line differs from the original"

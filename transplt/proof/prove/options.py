@@ -62,9 +62,7 @@ class Prove:
         "With --kernels: use the calls in FILE (from --save-calls) instead of running the script.",
         type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE"
     )
-    save_calls: Path | None = option(
-        "With --kernels: write the recorded calls.", type=REPORT, metavar="FILE"
-    )
+    save_calls: Path | None = option("With --kernels: write the recorded calls.", type=REPORT, metavar="FILE")
     programs: int = option(
         "With --kernels: only run N programs of a larger grid (first, last and a sample); 0: all.",
         type=click.IntRange(0), default=512, show_default=True, metavar="N"

@@ -113,9 +113,7 @@ def _noise(trainings: Sequence[Training], one: Training | None) -> Difference | 
     return next(filter(None, (noise.drawn_again(training, one) for training in trainings)), found)
 
 
-def same_schedules(
-    trainings: Sequence[Training], steps: int, root: Path, apart: bool = False
-) -> Difference | str:
+def same_schedules(trainings: Sequence[Training], steps: int, root: Path, apart: bool = False) -> Difference | str:
     """Whether every rank decides by the same metric, and steps with the same learning rate and other numbers. Where
     the parameters are `apart`, other norms to clip come of that."""
     first = trainings[0]

@@ -29,9 +29,7 @@ ASKS = frozenset(
 _SAMPLES = frozenset({"sample", "rsample"})
 CLOCK = frozenset("time.time time.perf_counter time.monotonic time.process_time datetime.datetime.now".split())
 #: Generators that a process seeds for itself if they are given no seed.
-_GENERATORS = frozenset(
-    "numpy.random.default_rng numpy.random.RandomState random.Random random.SystemRandom".split()
-)
+_GENERATORS = frozenset("numpy.random.default_rng numpy.random.RandomState random.Random random.SystemRandom".split())
 KEEPS = frozenset("append extend add update insert put push appendleft extendleft".split())
 _ASKS = names_of("builtins", "asks")
 _NO_DRAWS = frozenset({"seed", "default_rng", "getstate", "setstate", "get_state", "set_state"})

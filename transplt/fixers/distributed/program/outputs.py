@@ -25,9 +25,7 @@ _LAST = frozenset(
 _WRITES = frozenset("write writelines dump print save writerow writerows flush writeheader".split())
 _SHOWS = frozenset("sys.stdout.write sys.stderr.write click.echo click.secho typer.echo typer.secho".split())
 #: Progress bars, and writers of TensorBoard.
-PROGRESS = frozenset(
-    "tqdm.tqdm tqdm.trange tqdm.auto.tqdm tqdm.auto.trange tqdm.notebook.tqdm tqdm.std.tqdm".split()
-)
+PROGRESS = frozenset("tqdm.tqdm tqdm.trange tqdm.auto.tqdm tqdm.auto.trange tqdm.notebook.tqdm tqdm.std.tqdm".split())
 
 
 def shown(file: File, node: ast.expr) -> ast.expr:
@@ -42,9 +40,7 @@ WRITERS = frozenset(
     "tensorboardX.SummaryWriter".split()
 )
 #: What opens a file as a stream of bytes or text, which may be os.devnull.
-_STREAMS = frozenset(
-    "io.open codecs.open gzip.open gzip.GzipFile bz2.open bz2.BZ2File lzma.open lzma.LZMAFile".split()
-)
+_STREAMS = frozenset("io.open codecs.open gzip.open gzip.GzipFile bz2.open bz2.BZ2File lzma.open lzma.LZMAFile".split())
 _OPENERS = frozenset({name.partition(".")[2] for name in _STREAMS})
 _LOG = frozenset("debug info warning error critical log exception".split())
 _FETCHES = frozenset(
