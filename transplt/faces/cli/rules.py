@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from transplt.base.errors import UsageError, reason, shown
+from transplt.base.grouped import grouped
 from transplt.base.render.spelling import json_format
 from transplt.base.settings import DEFAULT_TORCH_VERSION, TORCH_VERSIONS, Settings
 from transplt.faces.cli.command import DONE, LEFT, USAGE, CommandGroup, to_stderr
@@ -31,7 +32,10 @@ def rules(ctx: click.Context, as_json: bool, tunings: bool, adaptors: bool) -> i
     if ctx.invoked_subcommand is not None:
         return DONE
     if tunings or adaptors:
-        return _list_named(tuning_table() if tunings else adaptor_table(), as_json)
+        from transplt.fixers.adaptors import table as of_adaptors
+        from transplt.fixers.tunings import table as of_tunings
+
+        return _list_named((of_tunings.tunings() if tunings else of_adaptors.adaptors()).values(), as_json)
     table = code_table()
     if as_json:
         click.echo(json.dumps(table, indent=1))
@@ -42,22 +46,9 @@ def rules(ctx: click.Context, as_json: bool, tunings: bool, adaptors: bool) -> i
     return DONE
 
 
-def tuning_table() -> list[dict[str, Any]]:
-    """One row a tuning: name, code, title, whether `all` includes it, what follows `=`, and its torch versions."""
-    from transplt.fixers.tunings.table import tunings
-
-    return _rows(tunings().values())
-
-
-def adaptor_table() -> list[dict[str, Any]]:
-    """The same of the adaptors."""
-    from transplt.fixers.adaptors.table import adaptors
-
-    return _rows(adaptors().values())
-
-
-def _rows(every: Iterable[Named]) -> list[dict[str, Any]]:
-    return [
+def _list_named(every: Iterable[Named], as_json: bool) -> int:
+    """One row each: name, code, title, whether `all` includes it, what follows `=`, and its torch versions."""
+    table: list[dict[str, Any]] = [
         {
             "name": each.name,
             "code": each.code,
@@ -68,9 +59,6 @@ def _rows(every: Iterable[Named]) -> list[dict[str, Any]]:
         }
         for each in every
     ]
-
-
-def _list_named(table: list[dict[str, Any]], as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(table, indent=1))
         return DONE
@@ -83,9 +71,7 @@ def _list_named(table: list[dict[str, Any]], as_json: bool) -> int:
 
 def code_table() -> list[dict[str, Any]]:
     """One row a code: code, title, level, effort, the number of table rules, and the torch versions it holds for."""
-    by_code: dict[str, list[dict[str, Any]]] = {}
-    for row in rule_table():
-        by_code.setdefault(row["code"], []).append(row)
+    by_code = grouped((row["code"], row) for row in rule_table())
     table = []
     for code in all_codes():
         page, own = load(code), by_code.get(code, [])

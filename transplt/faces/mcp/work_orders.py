@@ -8,6 +8,7 @@ from typing import Any
 
 from transplt.base.efforts import EFFORT_TEXT
 from transplt.base.finding import Effort
+from transplt.base.grouped import grouped
 from transplt.engine.actions.action import BLOCKING, BLOCKS_TEXT
 from transplt.faces.mcp.answers import cut
 
@@ -21,10 +22,8 @@ def work_orders(checked: dict[str, Any], folder: str, original: str = "") -> lis
 
     `original` is what the folder came from.
     """
-    by_line: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for finding in checked["findings"]:
-        if finding["level"] != "info":
-            by_line.setdefault((finding["path"], finding["line"]), []).append(finding)
+    found = (each for each in checked["findings"] if each["level"] != "info")
+    by_line = grouped(((each["path"], each["line"]), each) for each in found)
     proves = f"transplt prove {shlex.quote(original)} {shlex.quote(folder)}" if original else _PROVES
     each = (part for action in checked["actions"] for part in action["parts"] or [action])
     return [_order(action, by_line, folder, proves) for action in each]

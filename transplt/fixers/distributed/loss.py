@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from transplt.base.grouped import grouped
 from transplt.fixers.distributed.counts import remark_counted, remark_progress, write_lengths
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.effects import Effects
@@ -140,12 +141,8 @@ def _average(bench: Bench, effects: Effects, block: list[ast.stmt], readers: lis
         first = min(lifted(node, block) or 0 for node in here)
         rest = [node for node in readers if (lifted(node, block) or 0) < first]
         _put_mean(bench, effects, block[first], [node for node in readers if node not in rest])
-    inner: dict[int, list[ast.Name]] = {}
-    for node in rest:
-        index = lifted(node, block)
-        if index is not None:
-            inner.setdefault(index, []).append(node)
-    for index, nodes in inner.items():
+    inner = ((lifted(node, block), node) for node in rest)
+    for index, nodes in grouped((index, node) for index, node in inner if index is not None).items():
         for branch in (getattr(block[index], name, []) for name in ("body", "orelse", "finalbody")):
             inside = [node for node in nodes if lifted(node, branch) is not None]
             if inside:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from transplt.base.grouped import grouped
+
 #: Sizes of cards in GiB: Ascend 910 and the smallest 910B have 32, other 910B have 64 (a part is the driver's).
 SIZES = (32, 64)
 _UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
@@ -62,9 +64,7 @@ def in_words(found: list[Use]) -> str:
     if use.needs > use.peak:
         text += f"; {shown(use.needs)} with all optimizer state ({shown(use.state)})"
     shares = [(100 * use.needs / (size << 30), size) for size in SIZES]
-    sizes: dict[str, list[str]] = {}
-    for share, size in shares:
-        sizes.setdefault(f"{share:.0f} %" if share >= 1 else "less than 1 %", []).append(str(size))
+    sizes = grouped((f"{share:.0f} %" if share >= 1 else "less than 1 %", str(size)) for share, size in shares)
     parts = [f"{part} of a {' or '.join(of)} GiB card" for part, of in sizes.items()]
     return f"{text}: {', '.join(parts)}"
 

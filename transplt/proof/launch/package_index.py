@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from transplt.base.grouped import grouped
 from transplt.proof.launch import pip
 from transplt.rules.package_releases import Build
 
@@ -76,9 +77,7 @@ def builds_of(
         for name, releases in found.items() for version, of_one in sorted(releases.items())
     }  # fmt: skip
     newest = {(name, version.base_version): version for (name, version), each in wheels.items() if each}
-    chosen: dict[str, list[Any]] = {}
-    for (name, _), version in newest.items():
-        chosen.setdefault(name, []).append(version)
+    chosen = grouped((name, version) for (name, _), version in newest.items())
     first = {(name, version): wheels[name, version][0] for name in chosen for version in chosen[name][-_READ:]}
     texts: dict[str, str] = _ask(python, "metadata", [each["address"] for each in first.values()])
     return {

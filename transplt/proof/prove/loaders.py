@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from transplt.base.grouped import grouped
 from transplt.base.render.cell import many
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.ranks import asked_collectives
@@ -24,10 +25,7 @@ def key_of(event: Event) -> tuple[int, int]:
 
 def batches(training: Training) -> dict[tuple[int, int], list[list[int]]]:
     """(loader, epoch) -> the indices of its batches."""
-    found: dict[tuple[int, int], list[list[int]]] = {}
-    for event in training.of("batch"):
-        found.setdefault(key_of(event), []).append(event.fields["indices"])
-    return found
+    return grouped((key_of(event), event.fields["indices"]) for event in training.of("batch"))
 
 
 def _made(training: Training, key: tuple[int, int]) -> Event:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from transplt.base.grouped import grouped
 from transplt.base.render.cell import figure
 from transplt.proof.prove.found import Difference, Rounding
 from transplt.proof.prove.steps import gaps as plain_gaps
@@ -164,11 +165,7 @@ def _skips(training: Training) -> Iterator[Difference]:
 
 def left_out(training: Training) -> dict[int, list[int]]:
     """Optimizer -> its steps that a scaler left out, from 0."""
-    found: dict[int, list[int]] = {}
-    for step in training.steps:
-        if step.skipped:
-            found.setdefault(step.optimizer, []).append(step.number)
-    return found
+    return grouped((step.optimizer, step.number) for step in training.steps if step.skipped)
 
 
 def never_stepped(training: Training) -> Iterator[str]:

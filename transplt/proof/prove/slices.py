@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from transplt.base.grouped import grouped
 from transplt.proof.prove.rank_conditions import leaving, parsed
 from transplt.syntax.nodes import last_name
 from transplt.syntax.scan import FUNCTIONS
@@ -30,10 +31,7 @@ def behind(text: str, line: int) -> Iterator[range]:
     took, of those as near the ones above it. Flow is not looked at: each line that gives a name a value may have."""
     lines: list[_Line] = []
     _read(parsed(text).body, "", (), lines)
-    writers: dict[_Name, list[_Line]] = {}
-    for each in lines:
-        for name in each.writes:
-            writers.setdefault(name, []).append(each)
+    writers = grouped((name, each) for each in lines for name in each.writes)
     level = [each for each in lines if each.first <= line <= each.last][-1:]
     seen = {*level}
     while level:

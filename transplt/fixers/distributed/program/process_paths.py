@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from enum import IntEnum
 
+from transplt.base.grouped import grouped
 from transplt.fixers.distributed.program.outputs import opens_to_write, written_place
 from transplt.program.program import File, Program, Variable
 from transplt.syntax.nodes import arguments_of, by_place, inner_nodes, is_none, last_name
@@ -83,12 +84,9 @@ def _variable(program: Program, file: File, node: ast.AST) -> Variable | None:
 
 def _arguments(program: Program) -> dict[Variable, list[tuple[File, ast.expr]]]:
     """What `args.run` and the like are given."""
-    found: dict[Variable, list[tuple[File, ast.expr]]] = {}
-    for file, store in ((at, each) for at in program.files for each in at.scan.stores):
-        slot, value = _variable(program, file, store), getattr(parent(store), "value", None)
-        if slot is not None and value is not None:
-            found.setdefault(slot, []).append((file, value))
-    return {slot: given for slot, given in found.items() if slot[0] == ""}
+    stores = ((file, store, _variable(program, file, store)) for file in program.files for store in file.scan.stores)
+    found = ((slot, file, getattr(parent(store), "value", None)) for file, store, slot in stores if slot is not None)
+    return grouped((slot, (file, value)) for slot, file, value in found if slot[0] == "" and value is not None)
 
 
 def _paths_written_to(program: Program) -> frozenset[Variable]:
