@@ -18,7 +18,7 @@ from transplt.base.render.spelling import json_format
 from transplt.faces.cli.command import DONE, Command
 from transplt.faces.cli.completing import KnownName
 from transplt.rules.errors import error_called, errors_predicted_by, family_of, is_error_code, predicted_errors
-from transplt.rules.pages import Diagnostic, DiagnosticError, load
+from transplt.rules.pages import DiagnosticError, load
 from transplt.rules.profiles import slows, slows_text
 from transplt.rules.reasons import reasons
 from transplt.rules.versions import spans
@@ -75,8 +75,13 @@ def _page(name: str) -> _Answer | None:
         page = load(name)
     except DiagnosticError as error:
         raise UsageError(str(error)) from error
+    effort = page.effort.value if page.effort else None
+    facts = {"code": page.code, "title": page.title, "level": page.level.value, "effort": effort}
+    foretold = [{"name": each.name, "code": each.code, "title": each.title} for each in errors_predicted_by(page.code)]
+    slow = [{"name": each.name, "title": each.title} for each in slows(page.code)]
+    table: dict[str, object] = {**facts, "sections": page.sections, "errors": foretold, "in_profiles": slow}
     sections = filter(None, (predicted_errors(page.code), slows_text(page.code)))
-    return _page_table(page), page.text() + "".join(f"\n{section}" for section in sections)
+    return table, page.text() + "".join(f"\n{section}" for section in sections)
 
 
 def _reason(name: str) -> _Answer | None:
@@ -94,14 +99,6 @@ def _facts(name: str) -> _Answer | None:
         return None
     facts = facts_of(known)
     return {"name": known, "facts": [asdict(fact) for fact in facts]}, "\n".join(_document(known, facts))
-
-
-def _page_table(page: Diagnostic) -> dict[str, object]:
-    effort = page.effort.value if page.effort else None
-    facts = {"code": page.code, "title": page.title, "level": page.level.value, "effort": effort}
-    foretold = [{"name": each.name, "code": each.code, "title": each.title} for each in errors_predicted_by(page.code)]
-    slow = [{"name": each.name, "title": each.title} for each in slows(page.code)]
-    return {**facts, "sections": page.sections, "errors": foretold, "in_profiles": slow}
 
 
 def _document(name: str, facts: list[Fact]) -> Iterator[str]:

@@ -77,7 +77,10 @@ def replay(given: Replay) -> int:
     if not planned.calls:
         raise UsageError(none_text(given.dump, planned))
     if given.script is not None:
-        _write_script(given.script, script_text(planned, at, who))
+        try:
+            Path(given.script).write_text(script_text(planned, at, who), "utf-8")
+        except OSError as error:
+            raise CannotFinish(f"cannot write {shown(given.script)}: {reason(error)}") from error
         operators = many(len(planned.calls), "operator")
         click.echo(f"{shown(given.script)} written, {operators}: python {shown(given.script)} -o replayed")
         return DONE
@@ -96,10 +99,3 @@ def replay(given: Replay) -> int:
         write(Path(given.output), found)
         click.echo(f"written: {shown(given.output)}")
     return LEFT if found.differing or found.failed else DONE
-
-
-def _write_script(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, "utf-8")
-    except OSError as error:
-        raise CannotFinish(f"cannot write {shown(path)}: {reason(error)}") from error

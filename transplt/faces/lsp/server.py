@@ -192,12 +192,8 @@ class Server(LanguageServer):
     def under(self, uri: str, place: types.Range) -> tuple[str, list[Finding]]:
         """The text that was looked at, and the findings in these places."""
         text, findings = self.found.get(uri, ("", ()))
-        here = []
-        for finding in findings:
-            span = self.span(text, finding)
-            if span.start <= place.end and place.start <= span.end:
-                here.append(finding)
-        return text, here
+        spans = ((finding, self.span(text, finding)) for finding in findings)
+        return text, [each for each, span in spans if span.start <= place.end and place.start <= span.end]
 
 
 def make_server(options: Options, pause: float = PAUSE) -> Server:

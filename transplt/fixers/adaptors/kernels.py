@@ -88,21 +88,15 @@ def built_extensions(work: Work, call: ast.Call) -> Finds:
 
 def _needless(display: ast.List, gone: Collection[str]) -> dict[int, list[str]]:
     """The modules that a list of extensions builds and nothing needs, by the index of the extension."""
-    found = {}
-    for index, each in enumerate(display.elts):
-        built = built_modules(each, set()) if isinstance(each, ast.Call) else ()
-        if names := [name for name in built if name.rpartition(".")[2] in gone]:
-            found[index] = names
-    return found
+    built = (built_modules(each, set()) if isinstance(each, ast.Call) else () for each in display.elts)
+    found = ([name for name in names if name.rpartition(".")[2] in gone] for names in built)
+    return {index: names for index, names in enumerate(found) if names}
 
 
 def _brings_only(work: Work, node: ast.Import | ast.ImportFrom, makers: list[ast.expr]) -> bool:
     """True for an import one of whose names is read by what goes alone."""
-    for alias in node.names:
-        uses = work.scan.names.get(alias.asname or alias.name, ())
-        if uses and all(use in makers for use in uses):
-            return True
-    return False
+    every = (work.scan.names.get(alias.asname or alias.name) for alias in node.names)
+    return any(uses and all(use in makers for use in uses) for uses in every)
 
 
 def _turn(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, KernelFunction]]) -> None:

@@ -272,9 +272,8 @@ class Effects:
         """True for `writer.add_scalar(...)` and the like, which will stand under a condition on the rank."""
         above = parent(node)
         call = parent(above) if isinstance(above, ast.Attribute) else None
-        if not isinstance(node.ctx, ast.Load):
-            return True
-        return isinstance(call, ast.Call) and isinstance(parent(call), ast.Expr) and self._is_effect(call)
+        acts = isinstance(call, ast.Call) and isinstance(parent(call), ast.Expr) and self._is_effect(call)
+        return acts or not isinstance(node.ctx, ast.Load)
 
     def _folders(self) -> None:
         """All ranks make a folder at once: none of them may mind that it is there."""

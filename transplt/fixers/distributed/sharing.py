@@ -37,9 +37,7 @@ def shares(training: Training) -> Shares:
 
 def _may_differ(program: Program, loader: Loader) -> bool:
     """True for a stream of samples that comes from outside: what one rank reads, another one does not."""
-    found = stream_of(program, loader)
-    if found is None:
+    if (found := stream_of(program, loader)) is None:
         return False
-    owner, cls = found
-    calls = list(inner_nodes(cls, ast.Call))
-    return any(_LIVE.search(owner.names.qualified(call.func) or last_name(call.func)) for call in calls)
+    calls = inner_nodes(found[1], ast.Call)
+    return any(_LIVE.search(found[0].names.qualified(call.func) or last_name(call.func)) for call in calls)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transplt.proof.prove.exchanges import RECEIVES, SENDS, Exchange, Group, Rank, collectives, is_message, read_ranks
+from transplt.proof.prove.exchanges import RECEIVES, SENDS, Exchange, Rank, collectives, is_message, read_ranks
 from transplt.proof.prove.rank_conditions import Condition, Conditions, read_source
 from transplt.proof.prove.training import Place, below
 
@@ -71,7 +71,7 @@ class _Search:
     hung: bool
 
     def faults(self, world: dict[int, Rank]) -> list[CollectiveFault]:
-        found = [fault for group, lists in collectives(world) if (fault := self._of_group(world, group, lists))]
+        found = [fault for _, lists in collectives(world) if (fault := self._of_group(world, lists))]
         # One cause shows in every group that the ranks share.
         found = list({(fault.kind, fault.places): fault for fault in reversed(found)}.values())[::-1]
         found += self._of_messages(world)
@@ -81,9 +81,7 @@ class _Search:
             found.append(CollectiveFault("hang", f"the ranks wait for each other: {where}", tuple(world), places))
         return found
 
-    def _of_group(
-        self, world: dict[int, Rank], group: Group, lists: dict[int, list[Exchange]]
-    ) -> CollectiveFault | None:
+    def _of_group(self, world: dict[int, Rank], lists: dict[int, list[Exchange]]) -> CollectiveFault | None:
         for position in range(max(map(len, lists.values()), default=0)):
             there = {number: made[position] for number, made in lists.items() if position < len(made)}
             first, *others = there

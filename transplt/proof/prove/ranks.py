@@ -88,12 +88,9 @@ def inner_optimizers(training: Training) -> set[int]:
     of what that one trains, each rank its own."""
     places = Counter(made.place for made in training.optimizers.values())
     once = [step.index for step in training.steps if places[training.optimizers[step.optimizer].place] == 1]
-    found: set[int] = set()
-    for which, made in training.optimizers.items():
-        own = [step.index for step in training.steps if step.optimizer == which]
-        if places[made.place] > 1 and own and any(index > own[-1] for index in once):
-            found.add(which)
-    return found
+    last = {step.optimizer: step.index for step in training.steps}
+    repeated = (which for which, made in training.optimizers.items() if places[made.place] > 1 and which in last)
+    return {which for which in repeated if any(index > last[which] for index in once)}
 
 
 def _moved_alone(first: Training, other: Training) -> Difference | None:

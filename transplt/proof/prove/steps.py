@@ -57,7 +57,7 @@ def gaps(one: Training, other: Training, rounding: Rounding) -> Iterator[Gap]:
         if left.optimizer not in begun:
             begun.add(left.optimizer)
             yield from _at_the_start(made, remade, left, right)
-        yield from _at_a_step(made, remade, left, right, rounding)
+        yield from _at_a_step(remade, left, right, rounding)
     yield from _metrics(one, other, rounding)
     yield from _in_number(one, other)
     yield from _at_the_end(one, other, rounding)
@@ -147,10 +147,9 @@ def mixed_gaps(
     if made is None or remade is None:
         return
     if not updated and not right.skipped:
-        plain = replace(right, parameters=[], buffers={})
-        yield from _at_a_step(made, remade, left, plain, rounding)
+        yield from _at_a_step(remade, left, replace(right, parameters=[], buffers={}), rounding)
         return
-    yield from _at_a_step(made, remade, left, replace(right, skipped=True), rounding)
+    yield from _at_a_step(remade, left, replace(right, skipped=True), rounding)
     if not left.skipped and not right.skipped:  # a step that is left out reads no learning rate
         yield from _hyper(left, right)
 
@@ -184,9 +183,7 @@ def _at_the_start(made: Optimizer, remade: Optimizer, left: TrainingStep, right:
             yield _exact_gap(("start", left.optimizer, place), Difference(what, right.place, left.place, 0))
 
 
-def _at_a_step(
-    made: Optimizer, remade: Optimizer, left: TrainingStep, right: TrainingStep, rounding: Rounding
-) -> Iterator[Gap]:
+def _at_a_step(remade: Optimizer, left: TrainingStep, right: TrainingStep, rounding: Rounding) -> Iterator[Gap]:
     step = left.number + 1
     which = (left.optimizer, left.number)
     yield from _losses_gaps(left, right, rounding)

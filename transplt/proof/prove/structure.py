@@ -145,8 +145,7 @@ def _paired(found: list[Change]) -> list[Change]:
             and {_key(event) for event in (*last.lost, *last.gained)}
             == {_key(event) for event in (*change.lost, *change.gained)}
         ):
-            both = Change(last.lost or change.lost, last.gained or change.gained, last.before, change.after)
-            paired[-1] = both
+            paired[-1] = Change(last.lost or change.lost, last.gained or change.gained, last.before, change.after)
         else:
             paired.append(change)
     return paired
