@@ -46,13 +46,9 @@ def _speak(ctx: click.Context, option: click.Parameter, value: str | None) -> No
 SPOKEN = "transplt.language"
 #: Options that several commands have.
 LANGUAGE = click.option(
-    "--language",
-    type=click.Choice(LANGUAGES),
-    envvar="TRANSPLT_LANGUAGE",
-    expose_value=False,
-    callback=_speak,
+    "--language", type=click.Choice(LANGUAGES), envvar="TRANSPLT_LANGUAGE", expose_value=False, callback=_speak,
     help="Language of the summary and of report.html (en).",
-)
+)  # fmt: skip
 RULES = click.option(
     "-r", "--rule", "rules", type=FILE, metavar="FILE", multiple=True, help="Also apply the rules in this JSON file."
 )
@@ -68,10 +64,9 @@ JOBS = click.option(
     "--jobs", metavar="N", type=click.IntRange(0, 256), help="Number of worker processes (0: work in this one)."
 )
 EXECUTOR = click.option(
-    "--executor",
-    metavar="WHERE",
+    "--executor", metavar="WHERE",
     help="Where files are processed: inline, processes:N, dask://HOST:PORT, dask://local:N, ray://...",
-)
+)  # fmt: skip
 EXCLUDE = click.option("--exclude", metavar="GLOB", multiple=True, help="Skip paths that match GLOB.")
 TORCH_VERSION = click.option(
     "--torch-version", metavar="X.Y", help="Target torch (default: the newest that project and torch_npu allow)."

@@ -39,14 +39,10 @@ def _stubs(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) 
 
 
 STUBS = click.option(
-    "--stubs",
-    multiple=True,
-    is_eager=True,
-    callback=_stubs,
-    metavar="FILE",
+    "--stubs", multiple=True, is_eager=True, callback=_stubs, metavar="FILE",
     help="With --prove: replace data sets by FILE or a built-in stub: torchvision=256 makes 256 random pictures "
          "(`--stubs list`).",
-)
+)  # fmt: skip
 DATA = click.option("--data", multiple=True, metavar="PATH", help="With --prove: link this data instead of copying it.")
 COMPILE = click.option(
     "--compile", "compiled", is_flag=True, help="With --prove: also compile the Triton kernels for the card (`transplt "

@@ -72,16 +72,10 @@ def port_command(
     from transplt.project.port.port import port
 
     done = port(
-        Options(source=project, **given),
-        branch,
-        command,
+        Options(source=project, **given), branch, command,
         lambda text: None if quiet else to_stderr(f"port: {text} ..."),
-        card_pack,
-        stubs,
-        data,
-        python,
-        with_container=with_container,
-    )
+        card_pack, stubs, data, python, with_container=with_container,
+    )  # fmt: skip
     failed = done.proof is not None and done.proof.word.value != "equal"
     with spoken_on(sys.stderr):
         verdict = [f"{branch}: {done.proof}", *(f"  {note}" for note in done.notes)]

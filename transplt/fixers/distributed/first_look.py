@@ -97,13 +97,11 @@ def _divided(work: Work, program: Program, own: File) -> Finds:
     """Collectives of the user's own that not every rank reaches."""
     for each in divided(program):
         if each.file is own:
+            why = f"some ranks do not reach this collective: {each.what}, under `{text_of(own, each.test)}`"
             yield work.note(
-                each.call,
-                "NPU350",
-                f"some ranks do not reach this collective: {each.what}, under `{text_of(own, each.test)}`",
+                each.call, "NPU350", why, effort=Effort.MEDIUM,
                 help="call it on all ranks, and put only the use of the result under the condition",
-                effort=Effort.MEDIUM,
-            )
+            )  # fmt: skip
 
 
 def _refused(work: Work, own: File, program: Program, refusals: list[Refusal]) -> Finds:

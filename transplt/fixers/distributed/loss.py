@@ -55,12 +55,9 @@ def write_counts(bench: Bench) -> None:
             bench.remark(call, "NPU346", _OWN_COUNT.format("the class weights"), _COUNT)
     for call in sums:
         if call not in divided:
-            bench.decide(
-                call,
-                "NPU346",
-                "this loss is a sum, but gradients are averaged over the ranks",
-                "its gradients are 1/W of those of the global batch; the sum over one card's batch is unchanged",
-            )
+            why = "this loss is a sum, but gradients are averaged over the ranks"
+            help_ = "its gradients are 1/W of those of the global batch; the sum over one card's batch is unchanged"
+            bench.decide(call, "NPU346", why, help_)
 
 
 def _is_sum(call: ast.Call) -> bool:

@@ -88,9 +88,5 @@ def write_start(bench: Bench) -> None:
     if start.function is None and isinstance(parent(start.first), ast.Module):
         above = bench.file.source.line_text(start.first.lineno - 1) if start.first.lineno > 1 else ""
         lines = [*([""] if above.strip() else []), *lines, ""]
-    bench.before(
-        start.first,
-        lines,
-        "NPU333",
-        "the device of the rank, the process group, and the same random state on all ranks",
-    )
+    what = "the device of the rank, the process group, and the same random state on all ranks"
+    bench.before(start.first, lines, "NPU333", what)

@@ -94,10 +94,6 @@ def _no_loader(bench: Bench) -> None:
     # Where a function takes one step, what calls it goes over the data.
     for file, loop in (loops or training.regions)[:1]:
         if file is bench.file:
-            _leave_whole(
-                bench,
-                loop_head(loop),
-                "the data of this loop does not come from a known DataLoader",
-                "use a share on each rank, of the same length on all ranks: "
-                "data[npu_port.rank()::npu_port.world_size()]",
-            )
+            why = "the data of this loop does not come from a known DataLoader"
+            do = "use a share on each rank, of the same length on all ranks"
+            _leave_whole(bench, loop_head(loop), why, f"{do}: data[npu_port.rank()::npu_port.world_size()]")

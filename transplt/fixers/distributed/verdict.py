@@ -176,26 +176,17 @@ def _parts(ways: Divergence) -> Iterator[Refusal]:
         by = ", ".join(f"{name} from line {line} on" for name, line in [*told[:1], *told[1:][-1:]])
         by = "an exception that one rank catches may not occur on the others" if isinstance(node, ast.Try) else by
         why = f" ({by})" if by else ""
-        yield Refusal(
-            file,
-            node,
-            f"this may differ between ranks{why} and controls steps or backward passes: the ranks would wait forever",
-            "let all ranks decide from shared values: arguments, counters, a value reduced over the ranks",
-        )
+        what = f"this may differ between ranks{why} and controls steps or backward passes: the ranks would wait forever"
+        help_ = "let all ranks decide from shared values: arguments, counters, a value reduced over the ranks"
+        yield Refusal(file, node, what, help_)
     for step in ways.chosen():
-        yield Refusal(
-            step.file,
-            step.optimizer,
-            "ranks may step different optimizers here, so that each would train other parameters",
-            "draw it from a separate, seeded generator, random.Random(0), and run transplt again",
-        )
+        why = "ranks may step different optimizers here, so that each would train other parameters"
+        help_ = "draw it from a separate, seeded generator, random.Random(0), and run transplt again"
+        yield Refusal(step.file, step.optimizer, why, help_)
     for file, value in ways.rates():
-        yield Refusal(
-            file,
-            value,
-            "the learning rate depends on a value of one rank here: the models of the ranks would drift apart",
-            "use a value that all ranks share, such as a validation result, or reduce it over the ranks first",
-        )
+        why = "the learning rate depends on a value of one rank here: the models of the ranks would drift apart"
+        help_ = "use a value that all ranks share, such as a validation result, or reduce it over the ranks first"
+        yield Refusal(file, value, why, help_)
 
 
 def _peeks(ways: Divergence, found: Shares) -> Iterator[Refusal]:
@@ -226,24 +217,16 @@ def _foreign(models: Models) -> Iterator[Refusal]:
             elif name in _HOGS and (target := keyword_of(call, "target")) is not None:
                 function = models.program.definition(file, target)
                 if function in models.training.functions:
-                    yield Refusal(
-                        file,
-                        call,
-                        "this program trains in its own processes, which share one model",
-                        "train in one process, and let torchrun start one for each card",
-                    )
+                    why = "this program trains in its own processes, which share one model"
+                    yield Refusal(file, call, why, "train in one process, and let torchrun start one for each card")
         for cls in file.scan.classes:
             if any(file.names.qualified(base) in DATA_PARALLEL for base in cls.bases):
                 yield _own_parallel(file, cls, cls.name)
 
 
 def _own_parallel(file: File, node: ast.expr | ast.stmt, name: str) -> Refusal:
-    return Refusal(
-        file,
-        node,
-        f"{name} spreads a model over several cards of one process",
-        "remove it (nn.SyncBatchNorm is the batch norm over all ranks), and run transplt again",
-    )
+    help_ = "remove it (nn.SyncBatchNorm is the batch norm over all ranks), and run transplt again"
+    return Refusal(file, node, f"{name} spreads a model over several cards of one process", help_)
 
 
 def _stepped_by_hand(models: Models, steps: list[OptimizerStep]) -> Iterator[Refusal]:

@@ -145,23 +145,12 @@ def build(
     )  # fmt: skip
     counted = [f"{text} ({times} times)" if times > 1 else text for text, times in sorted(notes.items())]
     counted += [f"{many(facts.cut, 'process')} did not end normally"] * bool(facts.cut)
+    counted += [f"during the run: {told}" for told in outcome.waits]
+    lines = _lines(migration, ran, "" if facts.reported or not facts.cut else "no process ended normally")
     return Report(
-        command,
-        torch,
-        torch_version,
-        judge(facts),
-        reasons(facts),
-        findings,
-        operators,
-        _lines(migration, ran, "" if facts.reported or not facts.cut else "no process ended normally"),
-        processes,
-        counted + [f"during the run: {told}" for told in outcome.waits],
-        shapes,
-        reference,
-        outcome.code,
-        outcome.seconds,
-        memory=uses(outcome.processes),
-    )
+        command, torch, torch_version, judge(facts), reasons(facts), findings, operators, lines, processes, counted,
+        shapes, reference, outcome.code, outcome.seconds, memory=uses(outcome.processes),
+    )  # fmt: skip
 
 
 def relative(path: str, root: Path) -> str:

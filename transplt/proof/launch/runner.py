@@ -294,13 +294,10 @@ def _begin(
     """Start the command: the process, and its output where that is captured."""
     try:
         process = subprocess.Popen(
-            command,
-            env=environment,
-            stdout=subprocess.PIPE if capture else None,
-            stderr=stderr,
+            command, env=environment, cwd=options.folder or None,
+            stdout=subprocess.PIPE if capture else None, stderr=stderr,
             start_new_session=options.timeout is not None or options.trace is not None,
-            cwd=options.folder or None,
-        )
+        )  # fmt: skip
     except OSError as error:
         raise UsageError(f"{command[0]} cannot be started: {error.strerror}.") from error
     return process, process.stdout

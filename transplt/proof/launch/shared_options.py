@@ -67,15 +67,10 @@ def typed_again(context: click.Context, *more: str, left_out: Collection[str] = 
 
 
 STUBS = click.option(
-    "--stubs",
-    type=click.Path(),
-    multiple=True,
-    is_eager=True,
-    callback=list_stubs,
-    metavar="FILE",
+    "--stubs", type=click.Path(), multiple=True, is_eager=True, callback=list_stubs, metavar="FILE",
     help="Replace data sets and downloads by FILE, or by a built-in stub: torchvision draws random pictures, "
     "torchvision=256 so many in each data set (`--stubs list` names all).",
-)
+)  # fmt: skip
 COMPILE = click.option(
     "--compile", "compiled", is_flag=True,
     help="Also compile each Triton kernel as it is launched, with the compiler for the card (`transplt compiler`).",
@@ -87,24 +82,17 @@ DATA = click.option(
     "--data", multiple=True, metavar="PATH", help="Link this data folder of the project instead of copying it."
 )
 CARD_PACK = click.option(
-    "--card-pack",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
+    "--card-pack", type=click.Path(path_type=Path), metavar="DIR",
     help="Write a folder that repeats this proof on the machine with the card.",
-)
+)  # fmt: skip
 TORCH_VERSION = click.option(
-    "--torch-version",
-    type=click.Choice(TORCH_VERSIONS),
-    default=None,
+    "--torch-version", type=click.Choice(TORCH_VERSIONS), default=None,
     help=f"Target version of torch (default: that of the migration, else {DEFAULT_TORCH_VERSION}).",
-)
+)  # fmt: skip
 PYTHON = click.option(
-    "--python",
-    type=click.Path(),
-    default="",
-    metavar="PATH",
+    "--python", type=click.Path(), default="", metavar="PATH",
     help="The Python interpreter, or the environment, with PyTorch (default: the project's own, else this one).",
-)
+)  # fmt: skip
 #: What `--timeout` takes.
 SECONDS = click.FloatRange(min=0, min_open=True)
 

@@ -151,16 +151,11 @@ def collectives(world: dict[int, Rank]) -> Iterator[tuple[Group, dict[int, list[
     """The collectives of each group, by rank and in order; a rank that never recorded anything has none."""
     groups = {each.group: None for rank in world.values() for each in rank.exchanges if not is_message(each)}
     for group in groups:
-        members = group.ranks or tuple(world)
-        yield (
-            group,
-            {
-                number: [each for each in world[number].exchanges if each.group == group and not is_message(each)]
-                if number in world
-                else []
-                for number in members
-            },
-        )
+        made = {number: world[number].exchanges if number in world else [] for number in group.ranks or world}
+        yield group, {
+            number: [each for each in every if each.group == group and not is_message(each)]
+            for number, every in made.items()
+        }
 
 
 def is_message(exchange: Exchange) -> bool:
