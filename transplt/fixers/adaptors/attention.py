@@ -37,7 +37,7 @@ def attention_of_flash_attn(work: Work, writer: AdaptorWriter) -> None:
         package = package.from_other()
     for node, message, help_ in left:
         writer.remark(node, fixer.code, message, help_)
-    turned = turn_package(writer, package, fixer.code, ("NPU510",))
+    turned = turn_package(writer, package, fixer.code)
     turn_probes(writer, package, fixer.code, turned=turned)
 
 

@@ -7,10 +7,11 @@ takes the place of, all of the file stays, since it would stop there anyway.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
 
+from transplt.base.grouped import grouped
 from transplt.edits.helper import in_file, taken_from_helper
 from transplt.edits.work import Work
 from transplt.fixers.adaptors.writer import AdaptorWriter
@@ -27,9 +28,9 @@ from transplt.syntax.scan import FUNCTIONS, chain, parent
 _Import = ast.Import | ast.ImportFrom
 
 
-def turn_package(writer: AdaptorWriter, package: Package, code: str, codes: Collection[str]) -> bool:
-    """Turn what a file takes from a package; True where nothing of the file needs it any more. Findings of `codes` at
-    its imports are taken care of then.
+def turn_package(writer: AdaptorWriter, package: Package, code: str) -> bool:
+    """Turn what a file takes from a package; True where nothing of the file needs it any more. NPU510 at its imports is
+    taken care of then.
     """
     work = writer.work
     every = imports_of(work, package)
@@ -54,7 +55,7 @@ def turn_package(writer: AdaptorWriter, package: Package, code: str, codes: Coll
     for node in every:
         names = list(imports_in(work, package, node))
         for each in [node, *names] if len(names) == len(node.names) else names:
-            writer.takes_care(each, codes)
+            writer.takes_care(each, ("NPU510",))
     return True
 
 
@@ -212,14 +213,9 @@ def _answer(writer: AdaptorWriter, names: list[ast.Name], code: str) -> None:
 
 def _other_imports(package: Package, taken: list[tuple[str, str]]) -> list[str]:
     """The statements that give names what takes the place of full ones, where that is not in the helper."""
-    lines: list[str] = []
-    moved: dict[str, list[str]] = {}
-    for local, full in taken:
-        if full in package.constants:
-            lines.append(f"{local} = {package.constants[full]}")
-        else:
-            module, _, name = package.moved[full].rpartition(".")
-            moved.setdefault(module, []).append(name if name == local else f"{name} as {local}")
+    lines = [f"{local} = {package.constants[full]}" for local, full in taken if full in package.constants]
+    others = ((local, package.moved[full].rpartition(".")) for local, full in taken if full not in package.constants)
+    moved = grouped((module, name if name == local else f"{name} as {local}") for local, (module, _, name) in others)
     return [*lines, *(f"from {module} import {', '.join(names)}" for module, names in moved.items())]
 
 

@@ -21,5 +21,5 @@ fixer = Fixer(__name__, code="NPU873", rank=-89, theme="adapt:attention", needs=
 def attention_of_xformers(work: Work, writer: AdaptorWriter) -> None:
     """Take from the helper what a file takes from xformers."""
     package = packages()["xformers"]
-    turned = turn_package(writer, package, fixer.code, ("NPU510",))
+    turned = turn_package(writer, package, fixer.code)
     turn_probes(writer, package, fixer.code, turned=turned)

@@ -46,17 +46,12 @@ class Divergence:
         self.kept: KeptTensors | None = None
         self.rows: list[tuple[Rows, bool]] = []  # what is written by numbers of samples; True where all ranks can
 
-    def is_uniform(self, file: File, node: ast.AST, *, files: bool = False) -> bool:
-        """True when all ranks run a node as often, as far as its own function and its call sites show.
+    def is_uniform(self, file: File, node: ast.AST) -> bool:
+        """True when all ranks run a node as often, as far as its own function and its call sites show."""
+        return not self.around(file, node, files=False) and self._is_called_uniformly(enclosing_function(node), set())
 
-        All ranks find the same files, unless one of them writes meanwhile: `files` is true where this may be.
-        """
-        apart = self.around(file, node, files=files)
-        return not apart and self.is_called_uniformly(enclosing_function(node), files=files)
-
-    def is_called_uniformly(self, function: Function | None, seen: set[ast.AST] | None = None, *, files: bool) -> bool:
+    def _is_called_uniformly(self, function: Function | None, seen: set[ast.AST]) -> bool:
         """True when all ranks call a function as often, as far as its call sites show."""
-        seen = set() if seen is None else seen
         if function is None or function in seen:
             return True
         seen.add(function)
@@ -64,7 +59,7 @@ class Divergence:
             return False  # there is no process group
         for at, call in self.sites(function):
             caller = enclosing_function(call)
-            if self.around(at, call, files=files) or not self.is_called_uniformly(caller, seen, files=files):
+            if self.around(at, call, files=False) or not self._is_called_uniformly(caller, seen):
                 return False
         return True
 
@@ -94,8 +89,8 @@ class Divergence:
 
     def around(self, file: File, node: ast.AST, *, files: bool) -> list[ast.AST]:
         """What of a node's own function may bring one rank to the node and another one past it, innermost first:
-        conditions (with `files` those on files, too), loops, `try`, lambdas, and the function itself where it may have
-        returned before.
+        conditions, loops, `try`, lambdas, and the function itself where it may have returned before. All ranks find the
+        same files, unless one of them writes meanwhile: `files` is true where this may be, for conditions on files.
         """
         found: list[ast.AST] = []
         below = node
