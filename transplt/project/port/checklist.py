@@ -66,7 +66,8 @@ def _item(action: Action, ticked: Iterable[str]) -> list[str]:
     size = f"{about(action.hours)}, {how_many(action)}"
     lines = [f"- [{'x' if title in ticked else ' '}] **{title}** ({size}; {', '.join(action.codes)})"]
     helps = {each.help for each in action.findings} - {""}
-    each_its_own = len(helps) > 1 and any(each in action.how for each in helps)  # of places that ask for different things
+    # of places that ask for different things
+    each_its_own = len(helps) > 1 and any(each in action.how for each in helps)
     if action.how and not each_its_own:
         lines.append(f"  {visible(action.how)}")
     by_message: dict[str, dict[str, None]] = {}
