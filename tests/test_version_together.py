@@ -251,6 +251,11 @@ def test_a_release_that_both_allow_is_no_contradiction(tmp_path: Path) -> None:
     assert len(found.disagreements) == 1
 
 
+def test_a_list_for_npus_contradicts_nothing(tmp_path: Path) -> None:
+    tree = {"requirements.txt": "torch==1.13.1+cu117\n", "requirements-npu.txt": "torch==2.8.0\ntorch-npu==2.8.0\n"}
+    assert choose_target(made(tmp_path, tree), None).disagreements == ()
+
+
 def test_a_list_of_what_was_installed_contradicts_nothing(tmp_path: Path) -> None:
     """It stays as it is, and another finding says so: a migration that pins torch elsewhere must not add one."""
     tree = {"env.yml": conda("pytorch=2.6"), "requirements.txt": "pytorch=1.4.0=py3.7_cuda10.1\nnumpy=1.18.1=py37_0\n"}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.text.ignore_comments import ignore_comments
 from transplt.engine.files.dependencies.exports import export_of
+from transplt.project.pins import LIST_FOR_NPUS
 from transplt.project.torch_requirements import TORCH, Ask, Voice
 
 CODE = "NPU846"
@@ -22,7 +23,7 @@ def disagreements(found: Sequence[Voice], version: str) -> tuple[Finding, ...]:
     agreed: list[Voice] = []
     told = set[tuple[str, str]]()
     for voice in found:
-        if export_of(voice.asks[0].pin.text):
+        if export_of(voice.asks[0].pin.text) or LIST_FOR_NPUS.search(voice.asks[0].pin.path):
             continue  # a list of what was installed stays as it is, and NPU844 reports that in the line of its torch
         common = voice.allowed.intersection(*(each.allowed for each in agreed))
         if common:

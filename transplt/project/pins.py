@@ -20,6 +20,8 @@ PROJECT_FILES = (
     "Pipfile", "pixi.toml", "Pipfile.lock",
 )  # fmt: skip
 LOCK_FILES = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml")
+#: What lists of packages for NPUs alone are called; they stand beside those of CUDA.
+LIST_FOR_NPUS = re.compile(r"-npu(?=\.(?:txt|ya?ml)\Z)")
 _YAML = (".yml", ".yaml")
 _DOCKER = re.compile(r"(?:.+[-_.])?(?:docker|container)file(?:[-_.].+)?|(?:docker-)?compose(?:[-_.].*)?\.ya?ml")
 #: The section of what a container begins with.

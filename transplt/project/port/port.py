@@ -7,7 +7,6 @@ touched, nothing is pushed. Deleting the branch undoes all of it.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
 import textwrap
@@ -49,6 +48,7 @@ from transplt.engine.files.python_in import python_of_cells
 from transplt.flow.chooser_place import STOPS
 from transplt.project.checking.checked_file import moved
 from transplt.project.options import Options, find_source, make_plan
+from transplt.project.pins import LIST_FOR_NPUS
 from transplt.project.port import checklist, devcontainer
 from transplt.project.port.body import body
 from transplt.project.port.decisions import ON_REQUEST
@@ -62,8 +62,6 @@ from transplt.proof.prove.card_pack import check_pack
 from transplt.rules.packages import TOO_OLD
 
 _MESSAGE_WIDTH = 72
-#: What the branch lists of packages for NPUs alone are called; of others, what they do not ask of CUDA is no work.
-_LIST_FOR_NPUS = re.compile(r"-npu(?=\.(?:txt|ya?ml)\Z)")
 #: What a project that supports NPUs keeps for CUDA.
 _BESIDE = ("NPU140", "NPU200")
 _LINK, _MODULE = "120000", "160000"
@@ -376,8 +374,8 @@ def _stopped(result: RunResult) -> dict[str, str]:
 
 def _lists(edits: Iterable[Finding], own: Iterable[str]) -> list[str]:
     """What lists the packages for NPUs: an extra, or files of the branch's `own`; those below are for an example."""
-    extra = {".[npu]" for each in edits if each.code == ADDED and not _LIST_FOR_NPUS.search(each.path)}
-    listed = extra.union(filter(_LIST_FOR_NPUS.search, own))
+    extra = {".[npu]" for each in edits if each.code == ADDED and not LIST_FOR_NPUS.search(each.path)}
+    listed = extra.union(filter(LIST_FOR_NPUS.search, own))
     return sorted(each for each in listed if "/" not in each) or sorted(listed)
 
 
@@ -389,7 +387,7 @@ def _to_be_done(
     beside what is for NPUs.
     """
     asked = read_regular(setup, OTHER) if setup.is_file() and not setup.is_symlink() else b""
-    lists = {each for path in own for each in (path, _LIST_FOR_NPUS.sub("", path)) if _LIST_FOR_NPUS.search(path)}
+    lists = {each for path in own for each in (path, LIST_FOR_NPUS.sub("", path)) if LIST_FOR_NPUS.search(path)}
     there = {(each.path, each.span.start) for each in told}
     rest = (each for each in again if each.code not in _BESIDE
             or (each.path not in stopped and (each.path, each.span.start) not in there))  # fmt: skip
