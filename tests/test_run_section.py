@@ -65,7 +65,7 @@ def test_a_run_shows_the_actions_of_the_lines_that_it_speaks_of(stuck: Path) -> 
     manifest = read_manifest(stuck)
     assert manifest is not None
     assert [row["lines"] for row in manifest["actions"]] == [
-        {"train.py": [[9, 9]]}, {"train.py": [[7, 7]]}, {"train.py": [[9, 9]]},
+        {"train.py": [[9, 9]]}, {"train.py": [[9, 9]]}, {"train.py": [[7, 7]]},
     ]  # fmt: skip
     seen = [
         Seen("train.py", 7, "NPU507 torch.nn.DataParallel over 8 devices"),
@@ -74,13 +74,13 @@ def test_a_run_shows_the_actions_of_the_lines_that_it_speaks_of(stuck: Path) -> 
         Seen("other.py", 7, "of no action"),
     ]
     assert [(number, lines) for number, _, lines in proofs(manifest, seen)] == [
-        (2, ["train.py:7: NPU507 torch.nn.DataParallel over 8 devices"]),
-        (3, ["train.py:9: NPU501 torch.cuda.get_arch_list"]),
+        (2, ["train.py:9: NPU501 torch.cuda.get_arch_list"]),
+        (3, ["train.py:7: NPU507 torch.nn.DataParallel over 8 devices"]),
     ]
-    assert [number for number, _, _ in proofs(manifest, [Seen("train.py", 9, "stopped by TypeError")])] == [1, 3]
+    assert [number for number, _, _ in proofs(manifest, [Seen("train.py", 9, "stopped by TypeError")])] == [1, 2]
     assert add_run(stuck, "runs", "sentence", "text", seen)
-    assert '<a href="#action-2">2. Replace DataParallel with' in page(stuck) and 'id="action-2"' in page(stuck)
-    assert "2. Replace DataParallel with" in page(stuck) and "train.py:7: NPU507" in page(stuck)
+    assert '<a href="#action-3">3. Replace DataParallel with' in page(stuck) and 'id="action-3"' in page(stuck)
+    assert "3. Replace DataParallel with" in page(stuck) and "train.py:7: NPU507" in page(stuck)
     odd = Seen("train.py", 7, "<b>\udcff\x1b")
     assert add_run(stuck, "runs", "sentence", "text", [odd]) and "&lt;b&gt;\\xff\\x1b" in page(stuck)
 

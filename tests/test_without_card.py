@@ -44,7 +44,7 @@ def test_what_is_said_of_a_card(tmp_path: Path, source: str, told: bool) -> None
     (project / "train.py").write_text(source)
     said = transplt("-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path).stderr
     assert ("nothing in this project asks for a card: it runs on the CPU, as before; to use an NPU" in said) == told
-    assert ("transplt prove" in said) == (not told)
+    assert ("transplt prove" in said) == (".cuda()" in source)  # where something was edited
 
 
 SETUP = "from setuptools import setup\nsetup(install_requires=['torch==1.3.1', 'matplotlib==3.1.1'])\n"

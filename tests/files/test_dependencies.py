@@ -797,7 +797,7 @@ def test_pins_of_sources_that_are_not_built_any_more(pin: str, why: str) -> None
 @pytest.mark.parametrize(
     ("pin", "advice"),
     [
-        ("wandb==0.15.3", "require setuptools<82, or wandb>=0.15.13"),
+        ("numpy<2\nwandb==0.15.3", "require setuptools<82, or wandb>=0.15.13"),
         ("torchmetrics==0.11.4", "require setuptools<82, or torchmetrics>=1.0.0"),
         ("clip-anytorch", "require setuptools<82"),
     ],
