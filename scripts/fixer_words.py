@@ -27,8 +27,7 @@ def rows_of(package: str) -> dict[str, list[list[object]]]:
     fixers = [fixer for fixer in fixers_of(package) if fixer.words]
     found: dict[str, list[list[object]]] = {each.name: [] for each in iter_modules(import_module(package).__path__)}
     for fixer in sorted(fixers, key=lambda fixer: fixer.module):
-        needs = [need.decode() for need in fixer.needs]
-        found[fixer.name].append([fixer.versions, needs, [*dict.fromkeys(map(str.lower, fixer.words))]])
+        found[fixer.name].extend(map(list, fixer.stated()))
     return found
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -45,8 +45,9 @@ class Fixer:
 
     `code` is the one it mostly speaks with. `versions` are the torch versions it holds for (all by default), `needs`
     texts one of which a file must hold, `words` texts that make a file worth a look even where it names no CUDA: parts
-    of it as it is written, in any case, so the last name of an API and not its full one. `theme` says what has
-    to be asked for (`tune:data-loader`, `amp:native`, `distributed`; nothing for a part of every migration).
+    of it as it is written, in any case, so the last name of an API and not its full one; `beside` more of them, by a
+    text that stands beside them. `theme` says what has to be asked for (`tune:data-loader`, `amp:native`,
+    `distributed`; nothing for a part of every migration).
 
     `edits` is False for one that only reports: it makes no edit, and claims no node. Where nothing but edits counts
     (a second look at an output) it does not look.
@@ -65,6 +66,7 @@ class Fixer:
     versions: str = ""
     needs: tuple[bytes, ...] = ()
     words: tuple[str, ...] = ()
+    beside: Mapping[str, Sequence[str]] = field(default_factory=dict)
     theme: str = ""
     edits: bool = True
     on_request: bool = False
@@ -98,6 +100,12 @@ class Fixer:
             return function
 
         return register
+
+    def stated(self) -> Iterator[tuple[str, list[str], list[str]]]:
+        """The versions of torch, texts of which a file must hold one, and the words, in small letters."""
+        yield self.versions, [need.decode() for need in self.needs], [*dict.fromkeys(map(str.lower, self.words))]
+        for text, words in self.beside.items():
+            yield self.versions, [text], [*dict.fromkeys(map(str.lower, words))]
 
     def holds(self, torch_version: str) -> bool:
         """True for a version of torch that this fixer speaks of."""

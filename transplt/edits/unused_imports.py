@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from transplt.base.grouped import grouped
 from transplt.edits.lines import own_lines
 from transplt.edits.trees.removals import without_names
 from transplt.edits.work import Work
@@ -61,12 +62,7 @@ def certain_import(work: Work, name: ast.Name) -> Import | None:
 
 def _roots(nodes: Iterable[ast.expr]) -> dict[str, list[ast.Name]]:
     """The names that dotted names begin with, but torch."""
-    found: dict[str, list[ast.Name]] = {}
-    for node in nodes:
-        root = root_name(node)
-        if root is not None and root.id != "torch":
-            found.setdefault(root.id, []).append(root)
-    return found
+    return grouped((root.id, root) for root in map(root_name, nodes) if root is not None and root.id != "torch")
 
 
 def remove_import(writer: Writer, node: Import, code: str, message: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from transplt.base.finding import Effort, Level
+from transplt.base.grouped import grouped
 from transplt.base.settings import Settings
 from transplt.base.text.memo import Memoized
 from transplt.base.text.source import Source
@@ -177,13 +178,9 @@ class Work(Memoized):
 
     def _by_name(self) -> dict[str, list[tuple[int, ast.Call]]]:
         """The calls by full name, with their positions in the scan."""
-        found: dict[str, list[tuple[int, ast.Call]]] = {}
         called = self._called()
-        for index, call in enumerate(self.scan.calls if called else ()):
-            full = called.get(id(call))
-            if full is not None:
-                found.setdefault(full, []).append((index, call))
-        return found
+        every = ((called.get(id(call)), index, call) for index, call in enumerate(self.scan.calls if called else ()))
+        return grouped((full, (index, call)) for full, index, call in every if full is not None)
 
     def _called(self) -> dict[int, str]:
         """The full names of what is called, by the ids of the calls."""

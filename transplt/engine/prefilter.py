@@ -100,7 +100,10 @@ def _known(
         if not versions or torch_version in versions_of(versions):
             into = needing.setdefault(tuple(map(str.encode, needs)), set()) if needs else literals
             into.update(word.lower().encode() for word in listed)
-    shortest = [each for each in sorted(literals) if not any(other in each for other in literals - {each})]
+    shortest: list[bytes] = []
+    for each in sorted(literals, key=len):
+        if not any(other in each for other in shortest):
+            shortest.append(each)
     of_gpus = Texts(*(each for each in shortest if b"gpu" in each))
     others = Texts(*(each for each in shortest if b"gpu" not in each))
     beside = tuple((Texts(*sorted(words - literals)), Texts(*needs)) for needs, words in sorted(needing.items()))
@@ -126,7 +129,7 @@ def _stated(
 
         ours = (fixer for module in new for fixer in fixers_in(module))
         for fixer in (*ours, *added_fixers([Added(*each) for each in added])):
-            yield fixer.versions, [need.decode() for need in fixer.needs], fixer.words
+            yield from fixer.stated()
 
 
 def _standard(rules: RuleSet) -> dict[bytes, re.Pattern[bytes]]:

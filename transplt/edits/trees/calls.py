@@ -39,8 +39,7 @@ def with_keyword(call: cst.Call, name: str, value: str) -> cst.Call:
 
 @edit_of("Call")
 def with_new_keyword(call: cst.Call, name: str, value: str, column: int | None) -> cst.Call:
-    """As `with_keyword`, on a line of its own at a column where one is given; nothing where the call has the argument.
-    """
+    """As `with_keyword`, on a line of its own at a column where one is given; nothing where the call has it."""
     if any(keyword_of(arg) == name for arg in call.args):
         return call
     new = cst.ensure_type(with_keyword(name, value)(call), cst.Call)

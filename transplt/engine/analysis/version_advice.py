@@ -43,11 +43,7 @@ def advise(apis: Collection[str]) -> VersionAdvice:
     for version in tables.published():
         rules: RuleSet = compile_rules(Settings(torch_version=version))
         table[version] = tuple(
-            sorted(
-                api
-                for api in apis
-                if weigh(api, version).status is Status.STOPS and judged(api, rules)
-            )
+            sorted(api for api in apis if weigh(api, version).status is Status.STOPS and judged(api, rules))
         )
     lowest = next((version for version in table if not table[version]), "")
     best = min(table, key=lambda version: (len(table[version]), TORCH_VERSIONS.index(version)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from transplt.base.grouped import grouped
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.trees.displays import with_rows
@@ -142,11 +143,8 @@ def _lookups(work: Work) -> dict[str, list[ast.expr]]:
                 found.append((table, key))
             case ast.Compare(left=key, ops=[ast.In() | ast.NotIn()], comparators=[table]):
                 found.append((table, key))
-    keys: dict[str, list[ast.expr]] = {}
-    for table, key in found:
-        if (slot := work.slots.of(table)) is not None:
-            keys.setdefault(work.slots.find(slot), []).append(key)
-    return keys
+    held = ((work.slots.of(table), key) for table, key in found)
+    return grouped((work.slots.find(slot), key) for slot, key in held if slot is not None)
 
 
 def _for_npu(key: str) -> str:

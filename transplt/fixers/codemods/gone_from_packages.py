@@ -6,11 +6,12 @@ Facts: rules/support/refused_calls.json, `packages`, and rules/support/gone_name
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import accumulate
 from typing import Any
 
+from transplt.base.grouped import grouped
 from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
@@ -28,7 +29,7 @@ from transplt.syntax.scan import chain, parent
 _SEEN = {
     "yaml": ("yaml.load",), "pandas": ("import pandas", "from pandas"), "PIL": ("ImageMath",),
     "matplotlib": ("MatplotlibDeprecationWarning",), "datasets": ("import datasets", "from datasets"),
-    "trl": (r"\btrl\b",), "torch": ("DistributedDataParallel",),
+    "trl": (r"\btrl\b",),
 }  # fmt: skip
 
 
@@ -38,19 +39,25 @@ _CONDITIONS = ("lacks", "keyword", "positional", "hands_on", "taken", "method", 
 
 
 def _words(name: str) -> tuple[str, ...]:
-    """One of them stands in a file that has a full name: its package; of NumPy and torch, which all import, itself."""
-    root, last = name.partition(".")[0], name.rpartition(".")[2]
-    if root == "torch":
-        return (last if len(last) > 8 else name,)
+    """One of them stands in a file that has a full name: its package; of NumPy, which all import, itself."""
+    root = name.partition(".")[0]
     return (name, f"np.{name[6:]}") if root == "numpy" else _SEEN.get(root, (root,))
 
 
+def _of_torch(names: Iterable[str]) -> dict[str, list[str]]:
+    """Of names of torch, which all import, the last parts by the one before, without which nobody writes them."""
+    every = ((name, *name.rsplit(".", 2)[-2:]) for name in sorted(names) if name.startswith("torch."))
+    return grouped((above, last if len(last) > 8 else name) for name, above, last in every)
+
+
+_EVERY = {name for row in rows_of_gone() for name in row["names"]}
 _UNCONDITIONAL = [name for row in rows_of_gone() if row.keys().isdisjoint(_CONDITIONS) for name in row["names"]]
 fixer = Fixer(
     __name__,
     code="NPU293",
     rank=366,
-    words=tuple(sorted({word for row in rows_of_gone() for name in row["names"] for word in _words(name)})),
+    words=tuple(sorted({word for name in _EVERY if not name.startswith("torch.") for word in _words(name)})),
+    beside=_of_torch(_EVERY),
 )
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from transplt.base.finding import Level
+from transplt.base.grouped import grouped
 from transplt.edits.edit import Finds
 from transplt.edits.work import Work
 from transplt.fixers.codemods.nvidia_tools import tries_around
@@ -228,10 +229,7 @@ def imported_packages(work: Work) -> set[str]:
 
 def defaults(work: Work) -> Finds:
     """Values that such an argument gets elsewhere: of a parameter, an attribute, a field or an option of its name."""
-    wanted: dict[str, list[tuple[CallPlace, GpuWord]]] = {}
-    for place, word in places_of(CallPlace):
-        if place.anywhere:
-            wanted.setdefault(place.argument, []).append((place, word))
+    wanted = grouped((place.argument, (place, word)) for place, word in places_of(CallPlace) if place.anywhere)
     text = work.source.utf8.replace(b"-", b"_")
     if not any(argument.encode() in text for argument in wanted):
         return

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import takewhile
 
 from transplt.base.finding import Level
+from transplt.base.grouped import grouped
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
@@ -175,10 +176,7 @@ def _kernel(node: ast.AST) -> ast.FunctionDef | None:
 
 def _names_in(_work: Work, function: ast.FunctionDef) -> dict[str, list[ast.Name]]:
     """Where a function reads and writes each name, by place."""
-    found: dict[str, list[ast.Name]] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name):
-            found.setdefault(node.id, []).append(node)
+    found = grouped((node.id, node) for node in of_kind(ast.Name, ast.walk(function)))
     return {name: by_place(nodes) for name, nodes in found.items()}
 
 
@@ -191,10 +189,7 @@ def _calls(work: Work, function: ast.FunctionDef, name: str) -> list[ast.Call]:
 
 
 def _by_kernel(work: Work, names: frozenset[str]) -> dict[ast.FunctionDef | None, list[ast.Call]]:
-    found: dict[ast.FunctionDef | None, list[ast.Call]] = {}
-    for call in work.calls_by_name(names):
-        found.setdefault(_kernel(call), []).append(call)
-    return found
+    return grouped((_kernel(call), call) for call in work.calls_by_name(names))
 
 
 def _target(call: ast.Call) -> str:
