@@ -50,8 +50,22 @@ def test_a_file_without_torch_that_others_import_has_none() -> None:
     assert not imports("move.py", files) and imports("main.py", files)
 
 
-def test_who_imports_and_has_no_word_of_cuda_is_not_looked_into() -> None:
-    assert imports("net.py", {"net.py": NET, "main.py": "from net import Net\nNet()\n"})
+@pytest.mark.parametrize(
+    ("main", "begins"),
+    [
+        ("from net import Net\nNet()\n", False),  # without a word of CUDA nobody looks into it
+        ("def main():\n    from net import Net\n    Net()\n", False),
+        ("import net as models\n", False),
+        ("import networks\n", True),
+    ],
+)
+def test_who_imports_needs_no_word_of_cuda(main: str, begins: bool) -> None:
+    assert imports("net.py", {"net.py": NET, "main.py": main}) is begins
+
+
+def test_a_file_that_shows_how_to_import_it_begins() -> None:
+    shown = f'"""Networks.\n\n    from net import Net\n"""\n{NET}'
+    assert imports("net.py", {"net.py": shown, "other.py": "import torch\n"})
 
 
 def test_a_folder_of_the_project_that_is_called_torch_is_not_torch() -> None:

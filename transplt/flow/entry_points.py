@@ -184,7 +184,7 @@ class _Tree:
         """Notes what one file takes from others: `m.f` is one name, `m` alone is all of it."""
         modules = {name.rpartition(".")[0] for name in owners}
         for name, path in owners.items():
-            if path and name not in modules:
+            if path not in ("", by) and name not in modules:
                 last, stem = name.rpartition(".")[2], path.removesuffix("/__init__.py").removesuffix(".py")
                 module = last == posixpath.basename(stem)
                 self.taken.setdefault(path, set()).update((last, "*") if module else (last,))

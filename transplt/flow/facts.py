@@ -119,7 +119,6 @@ class ProjectFacts(Memoized):
     renamed: frozenset[str] = frozenset()  # full names under which a file has what is called otherwise where it is made
     used_names: frozenset[str] = frozenset()
     imported: frozenset[str] = frozenset()  # full names in the imports of all files, also of those that nobody follows
-    taken_from: frozenset[str] = frozenset()  # paths of files from which others take something
     slots: dict[str, str] = field(default_factory=dict)  # slot -> representative
     marks: dict[str, frozenset[str]] = field(default_factory=dict)  # representative -> marks
     parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -209,7 +208,7 @@ class ProjectFacts(Memoized):
 
     def used_by_others(self, path: str) -> bool:
         """True for a file that another one imports; a file without its project is imported alone."""
-        return path in self.taken_from
+        return path in self.aside.taken
 
     def path_of(self, name: str) -> str:
         """The file of the project that a full name leads to, empty for names of libraries."""
@@ -411,8 +410,6 @@ def _join_names(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.renamed = frozenset(renamed)
     joined.reexports = {name: target for name, target in imported.items() if f"{target}.".startswith("torch.")}
     joined.used_names, joined.defined = frozenset(used), frozenset(defined)
-    whole = {target for item in every for _, target in item.imports}
-    joined.taken_from = frozenset(map(joined.path_of, used | whole)) - {""}
 
 
 def _join_slots(joined: ProjectFacts, every: list[ModuleFacts], graph: Graph) -> None:
