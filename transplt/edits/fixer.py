@@ -36,7 +36,7 @@ class _Visit:
     function: Callable[[Work, Any], Iterable[Found]]
     kind: type[ast.AST]
     names: frozenset[str]
-    last: tuple[str, ...]
+    last: dict[str, None]
 
 
 @dataclass(slots=True, eq=False)
@@ -93,7 +93,7 @@ class Fixer:
         of both kinds. ast.FunctionDef: also asynchronous ones. ast.Module: once for the file.
         """
         names = frozenset((name,) if isinstance(name, str) else name)
-        last_names = (last,) if isinstance(last, str) else tuple(last)
+        last_names = dict.fromkeys((last,) if isinstance(last, str) else last)
 
         def register(function: _F) -> _F:
             self.visits.append(_Visit(function, kind, names, last_names))
@@ -130,10 +130,10 @@ def _nodes(work: Work, visit: _Visit) -> Iterable[ast.AST]:
         return work.calls_by_name(visit.names)
     if kind is ast.Call and visit.last:
         return scan.calls_by_last_name(visit.last)
-    if kind is ast.Attribute:
-        return [node for name in visit.last for node in scan.attributes.get(name, ())]
-    if kind is ast.Name:
-        return [node for name in visit.last for node in scan.names.get(name, ())]
+    if kind in (ast.Attribute, ast.Name):
+        held = scan.attributes if kind is ast.Attribute else scan.names
+        found = held.keys() & visit.last.keys()  # of tables with hundreds of names a file has few
+        return [node for name in visit.last if name in found for node in held[name]] if found else ()
     return _LISTED[kind](scan)
 
 
