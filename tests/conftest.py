@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -21,8 +22,12 @@ if TYPE_CHECKING:
 # Before anything imports it: a pair that fails shows its values.
 pytest.register_assert_rewrite("tests.harness", "tests.support.harness", "tests.golden")
 
-settings.register_profile("default", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+# The long checks draw a hundred.
+EXAMPLES = 100 if os.environ.get("TRANSPLT_TESTS_COLD") else 30
+settings.register_profile("default", deadline=None, max_examples=EXAMPLES)
+settings.register_profile(
+    "ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=EXAMPLES
+)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 # Tests check what is worked out; those of the cache bring a folder of their own.
@@ -68,10 +73,39 @@ def warm() -> Iterator[Warm]:
             yield processes
 
 
+#: A file of each kind that is migrated in many tests.
+TREE = {
+    "main.py": "import torch\nx = torch.zeros(3).cuda()\n",
+    "kernel.cu": "__global__ void f() {}\n",
+    "run.sh": "CUDA_VISIBLE_DEVICES=0 python main.py\n",
+    "requirements.txt": "torch==2.1\n",
+    "README.md": "Run `nvidia-smi`.\n",
+    "Dockerfile": "FROM nvidia/cuda:12.1.0-base\n",
+    "config.yaml": "device: cuda\n",
+}
+
+
+def _migrate_here() -> None:
+    """Import and read what migrations do: a tree in a test is migrated by a fork of this process, which then has it."""
+    from transplt.project.options import Options, make_plan
+    from transplt.project.tree import migrate_tree
+
+    for style in ("npu", "portable"):
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder, "source")
+            source.mkdir()
+            for name, text in TREE.items():
+                (source / name).write_text(text, encoding="utf-8")
+            migrate_tree(make_plan(Options(source, Path(folder, "out"), style=style, analysis=style == "npu", jobs=0)))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
     """Each worker imports a share of the modules before it collects all: none rewrites the asserts of all of them."""
     worker = getattr(session.config, "workerinput", None)
+    if worker is not None:
+        with contextlib.suppress(Exception):  # said by tests of it
+            _migrate_here()
     if worker is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
         return
     every = sorted(Path(__file__).parent.rglob("test_*.py"))
