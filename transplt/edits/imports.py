@@ -79,7 +79,7 @@ def stands_here(work: Work, text: str) -> bool:
     wanted = work.settings.torch_npu_import
     if wanted == "each-file" or (wanted == "auto" and not loads_itself(work.settings.torch_version)):
         return True
-    begins = has_main_guard(work.scan.tree) or not work.project.used_by_others(work.scan.path)
+    begins = has_main_guard(work.scan.tree) or work.scan.path not in work.project.aside.taken
     return begins or re.search(r"\btorch_npu\b", text) is not None
 
 

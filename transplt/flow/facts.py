@@ -206,10 +206,6 @@ class ProjectFacts(Memoized):
             return f"s:{self.instances[owner]}.{name}"
         return f"s:{known}" if owner in self.defined and owner not in self.modules else f"g:{known}"
 
-    def used_by_others(self, path: str) -> bool:
-        """True for a file that another one imports; a file without its project is imported alone."""
-        return path in self.aside.taken
-
     def path_of(self, name: str) -> str:
         """The file of the project that a full name leads to, empty for names of libraries."""
         known = self.canonical(name)

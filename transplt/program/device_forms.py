@@ -145,7 +145,7 @@ class DeviceForms:
     def _calls_are_seen(self, file: File, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         """True for a function that nobody calls but the file, and that the file hands to nobody."""
         project, holder = self.program.project, parent(function)
-        if project.used_by_others(file.path) or not project.known or function.decorator_list:
+        if file.path in project.aside.taken or not project.known or function.decorator_list:
             return False
         made = function.name == "__init__" and isinstance(holder, ast.ClassDef)
         name = holder.name if made and isinstance(holder, ast.ClassDef) else function.name

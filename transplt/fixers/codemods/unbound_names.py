@@ -32,7 +32,7 @@ _MAY_BE_LEFT_OUT = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.comprehension, ast.Ge
 def read_and_never_bound(work: Work, tree: ast.Module) -> Finds:
     """Report the first place of each such name, where the import stops."""
     scan = work.scan
-    runs = has_main_guard(tree) or work.project.used_by_others(scan.path)
+    runs = has_main_guard(tree) or scan.path in work.project.aside.taken
     if not runs or scan.root.stars or not _MAKES_NAMES.isdisjoint(scan.names):
         return
     for name in sorted(scan.names.keys() - _BUILTIN):
