@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 
 from transplt.base.settings import Settings
 from transplt.base.text.requirement import Requirement
@@ -43,7 +42,6 @@ class Release:
         return tuple(f"3.{minor}" for minor in range(int(match[1]), int(match[2]) + 1)) if match else ()
 
 
-@cache
 def release_of(version: str) -> Release:
     """The releases that go with a minor version of torch; an empty row where none is known."""
     try:

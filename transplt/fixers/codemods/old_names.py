@@ -16,7 +16,6 @@ from __future__ import annotations
 import ast
 from functools import cache
 
-from transplt.base.grouped import grouped
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.trees.calls import one_after_the_other, with_last_name
@@ -74,19 +73,16 @@ def _is_fallback(work: Work, node: ast.ImportFrom) -> bool:
 
 
 @cache
-def _moved(version: str) -> dict[str, list[str]]:
-    """By last name."""
-    rules = builtin_rules(version).names.items()
-    return grouped((name.rpartition(".")[2], name) for name, rule in rules if rule.code == fixer.code)
+def _moved(version: str) -> tuple[str, ...]:
+    return tuple(name for name, rule in builtin_rules(version).names.items() if rule.code == fixer.code)
 
 
 @fixer.on(ast.Module)
 def guarded_names(work: Work, tree: ast.Module) -> Finds:
     """Keep `collections.Mapping` beside another way, and where the program itself puts it there."""
-    moved = _moved(work.settings.torch_version)
-    for last in sorted(moved.keys() & work.scan.attributes.keys()):
-        for node in work.scan.attributes[last]:
-            if work.names.qualified(node) in moved[last] and (not isinstance(node.ctx, ast.Load) or guarded(node)):
+    for old in _moved(work.settings.torch_version):
+        for node in work.scan.attributes.get(old.rpartition(".")[2], ()):
+            if work.names.qualified(node) == old and (not isinstance(node.ctx, ast.Load) or guarded(node)):
                 work.take(node)
     yield from ()
 
