@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.prove.trainings import Told
 from transplt.proof.launch.runner import ScriptRun
-from transplt.proof.prove.printed import compared, decided, of_parameters, other_results, within
+from transplt.proof.prove.printed import compared, decided, of_parameters, other_results, renamed, reworded, within
+from transplt.proof.prove.runs import Run
 
 
 def _run(output: str = "", path: str = "a.pt", **tensors: float) -> ScriptRun:
@@ -44,6 +46,60 @@ def test_the_same_results(one: str, other: str) -> None:
 )
 def test_other_results(one: str, other: str, told: str) -> None:
     assert [each.what for each in other_results(_run(one), _run(other))] == [told]
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ("[0/2] train loss 0.5, val acc 0.25\n[1/2] train loss 0.4, val acc 0.75\n", 0),
+        ("train loss 0.5\nval acc 0.25\ntrain loss 0.4\nval acc 0.75\n", 0),
+        ("loss 9.0\n[0/2] train loss 0.5, val acc 0.25\n[1/2] train loss 0.4, val acc 0.75\n", 0),  # and another one
+        ("[0/2] train loss 0.5, val acc 0.25\n[1/2] train loss 0.4, val acc 0.5\n", 1),
+        ("[0/2] train loss 0.5, val acc 0.25\n", 1),  # not all of it
+        ("[0/2] train loss 0.4, val acc 0.75\n[1/2] train loss 0.5, val acc 0.25\n", 1),  # in another order
+    ],
+)
+def test_other_words_for_the_same_results(other: str, told: int) -> None:
+    one = _run("epoch 0: loss 0.5 acc 0.25\nepoch 1: loss 0.4 acc 0.75\n")
+    assert len(other_results(one, _run(other))) == told
+    assert reworded(one, _run(other)) and not reworded(one, _run("")) and not reworded(one, one)
+
+
+def _saving(*files: str, shape: int = 2, **tensors: float) -> Run:
+    saved = {name: {"sha256": str(norm), "shape": [shape], "sum": norm, "norm": norm} for name, norm in tensors.items()}
+    training = Told().made().step()
+    for file in files:
+        training.tell("save", file=file)
+    process: dict[str, Any] = {"saves": [{"path": f"out/{each}", "rank": None, "tensors": saved} for each in files]}
+    return Run([training.training()], None, ScriptRun(0, (process,), 0.0, ""), 1, {}, 0, [], [])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        (_saving("best.pt", w=1.0), _saving("best.pt", w=1.0), []),
+        (_saving("best.pt", w=1.0), _saving("model_best.pt", w=1.0), ["out/best.pt", "out/model_best.pt"]),
+        (_saving("a31.pt", "a31.pt", w=1.0), _saving("a33.pt", "a33.pt", w=1.0), ["out/a31.pt", "out/a33.pt"]),
+        # More files, or what cannot stand for it.
+        (_saving("best.pt", w=1.0), _saving("model_best.pt", "more.pt", w=1.0), []),
+        (_saving("best.pt", w=1.0), _saving("model_best.pt", v=1.0), []),
+        (_saving("best.pt", w=1.0), _saving("model_best.pt", shape=3, w=1.0), []),
+        (_saving("best.pt", w=1.0), _saving(), []),
+    ],
+)
+def test_other_names_of_files(one: Run, other: Run, told: list[str]) -> None:
+    named, said = renamed(one, other)
+    assert said == ([f"{told[0]} of the original is saved as {told[1]}"] if told else [])
+    files = [event.fields["file"] for event in named.trainings[0].of("save")]
+    assert (files == [event.fields["file"] for event in one.trainings[0].of("save")]) == (bool(told) or one is other
+            or files == ["best.pt"])  # fmt: skip
+    assert bool(other_results(one.outcome, named.outcome)) == (not told and files != ["best.pt"])
+
+
+def test_a_file_of_another_name_is_compared() -> None:
+    one, other = _saving("best.pt", w=1.0), _saving("model_best.pt", w=2.0)
+    told = other_results(one.outcome, renamed(one, other)[0].outcome)
+    assert [each.what for each in told] == ["w in out/best.pt differs"]
 
 
 LOGGED = "2026-11-29 18:08:50,2{} INFO train: epoch {} loss: {}\n"

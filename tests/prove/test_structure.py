@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.prove.trainings import Told
-from transplt.proof.prove.structure import changes, unrepeated_files, without_figures
+from transplt.proof.prove.structure import changes, without_figures
 from transplt.proof.prove.training import Training
 
 #: Lines that set gradients to zero, and the optimizer whose they are.
@@ -173,7 +173,7 @@ def test_times_and_uuids_in_names_of_files_are_no_difference(one: str, other: st
     [
         ("best.pt", "last.pt"),
         (f"best_{UUIDS[0]}.pt", f"last_{UUIDS[1]}.pt"),
-        # Eight characters of a UUID are those of any other name: two runs of the original tell.
+        # Eight characters of a UUID are those of any other name: what is in the files tells.
         ("model_eb84338d.pt", "model_cb7219a2.pt"),
         # The sum of a file, which both programs know alike.
         ("d41d8cd98f00b204e9800998ecf8427e.pt", "9e107d9d372bb6826bd81d3542a419d6.pt"),
@@ -181,29 +181,3 @@ def test_times_and_uuids_in_names_of_files_are_no_difference(one: str, other: st
 )
 def test_other_names_of_files_are_a_difference(one: str, other: str) -> None:
     assert len(said(saving(one), saving(other))) == 1
-
-
-@pytest.mark.parametrize(
-    ("one", "again", "other", "told"),
-    [
-        (["a31.pt"], ["a32.pt"], ["a33.pt"], 0),
-        (["best.pt", "a31.pt"], ["best.pt", "a32.pt"], ["best.pt", "a33.pt"], 0),
-        (["a31.pt", "a31.pt"], ["a32.pt", "a32.pt"], ["a33.pt", "a33.pt"], 0),
-        # The name is repeated, or nothing is saved in its place.
-        (["best.pt", "a31.pt"], ["best.pt", "a32.pt"], ["last.pt", "a33.pt"], 1),
-        (["best.pt"], ["best.pt"], ["last.pt"], 1),
-        (["a31.pt"], ["a32.pt"], [], 1),
-        (["a31.pt", "a31.pt"], ["a32.pt", "a32.pt"], ["a33.pt"], 1),
-    ],
-)
-def test_names_that_the_original_does_not_repeat(
-    one: list[str], again: list[str], other: list[str], told: int
-) -> None:
-    files = unrepeated_files(saving(*one), saving(*again))
-    assert sum(not change.only_renames(files) for change in changes(saving(*one), saving(*other))) == told
-
-
-def test_a_file_that_is_loaded_in_place_of_saved_has_no_other_name() -> None:
-    files = unrepeated_files(saving("a31.pt"), saving("a32.pt"))
-    (change,) = changes(saving("a31.pt"), saving("a33.pt", kind="load"))
-    assert not change.only_renames(files)

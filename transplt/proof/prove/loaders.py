@@ -145,8 +145,9 @@ def _same_losses(ranks: Sequence[Training]) -> Difference | None:
     if not (alike and moves) or any(_exchanged_before(first, steps[0]) for steps in together[1:]):
         return None
     made = next((where(event) for event in first.of("loader")), None)
+    seeded = next((event.place for event in first.of("seed")[::-1] if event.index < first.steps[0].index), None)
     what = f"the losses of all ranks are the same in the first {_ALIKE} steps: every rank trains on the same samples"
-    return Difference(f"{what}, so W cards do the work of one", made or first.steps[0].losses[0].place)
+    return Difference(f"{what}, so W cards do the work of one", made or seeded or first.steps[0].losses[0].place)
 
 
 def _exchanged_before(rank: Training, step: TrainingStep) -> bool:
@@ -260,9 +261,11 @@ def unshuffled(one: Training, other: Training) -> Difference | None:
     return None
 
 
-def other_batches(one: Training, other: Training) -> Difference | None:
-    """A loader of training that gives more or fewer batches than in the original, or larger or smaller ones."""
+def other_batches(one: Training, other: Training, *, evaluated: bool = False) -> Difference | None:
+    """A loader of training, or of all where what is `evaluated` differs, that gives more or fewer batches than in the
+    original, or larger or smaller ones."""
     wanted = trained_on(one) & trained_on(other)
+    wanted |= {event.fields["loader"] for event in one.of("loader")} if evaluated else set()
     mine, theirs = batches(one), batches(other)
     last = max((key for key in mine if key[0] in wanted), default=None)
     for event in other.of("loader"):
@@ -275,7 +278,7 @@ def other_batches(one: Training, other: Training) -> Difference | None:
             before, after = before[:shorter], after[:shorter]
         if before != after:
             what = f"the loader gives {_counted(after)} in epoch {key[1] + 1}, in the original {_counted(before)}"
-            return Difference(what, where(event), _made(one, key).fields["made"])
+            return Difference(what, event.fields.get("subset") or where(event), _made(one, key).fields["made"])
     return None
 
 

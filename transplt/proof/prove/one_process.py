@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from transplt.base.render.cell import first_of, many
+from transplt.base.render.cell import many
 from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.prove import ends, loaders, precision, printed, steps
 from transplt.proof.prove.branches import OneSided, Way, one_sided
@@ -14,9 +14,10 @@ from transplt.proof.prove.detail import first_other_result
 from transplt.proof.prove.found import Difference, Findings, Part
 from transplt.proof.prove.noise import drawn_again
 from transplt.proof.prove.numbers import of_number
+from transplt.proof.prove.ranks import not_loaded
 from transplt.proof.prove.runs import TWICE, Replay, Run, Runner, at_once
 from transplt.proof.prove.shaken import Shaken
-from transplt.proof.prove.structure import FILES, Change, changes, unrepeated_files, without_figures
+from transplt.proof.prove.structure import Change, changes, without_figures
 from transplt.proof.prove.tolerance import PLAIN, Compare, Held, compared_whole, hold
 from transplt.proof.prove.training import Training
 
@@ -62,6 +63,7 @@ class OneProcess:
     def part(self, reference: Run, alone: Run, order: Replay) -> Part:
         """A run of the migrated program, made in this `order` of its data, against one of the original."""
         found, title = Findings(), _title(reference)
+        alone, found.remarks = printed.renamed(reference, alone)
         not_run = ends.not_run(reference, alone)
         if not_run is not None:
             return Part(title, not_run, found)
@@ -76,7 +78,6 @@ class OneProcess:
         told = self._prepared(one, other, stopped, found)
         told.sides = self._sides(reference, alone, order, stopped)
         self._compare(told)
-        self._pass_over_names(told)
         noise = printed.of_parameters(reference.outcome, steps.rounding(told.one))
         if not told.mixed and stopped is None:
             told.results = printed.other_results(reference.outcome, alone.outcome, noise)
@@ -124,15 +125,6 @@ class OneProcess:
             found.reasons += precision.never_stepped(other)
         told.held = hold(one, other, told.shaken.rounding, told.compare, told.shaken.trainings)
         told.first, found.widths = told.held.first, [*told.held.widths]
-
-    def _pass_over_names(self, told: _Compared) -> None:
-        """Take back that files have other names, where the original itself does not repeat them."""
-        if not any(event.kind in FILES for change in told.decisive for event in change.lost):
-            return
-        self.announce("the original again, to see whether two runs save the same files")
-        again = self.original.run(replay=told.shaken.replay, again=TWICE).first
-        files = unrepeated_files(told.one, again) if again is not None else ()
-        told.changed = [change for change in told.changed if not change.only_renames(files)]
 
     def _ask_the_original(self, told: _Compared, reference: Run, alone: Run, noise: set[str]) -> None:
         """Take back what the original does not repeat itself, when it is run again or shaken."""
@@ -214,7 +206,7 @@ class OneProcess:
         """The difference with the line that it comes from: a way not taken, an event, or what a line computed."""
         if sides:
             return replace(first, place=sides[0].place, original=sides[0].original, cause=str(sides[0]), event=True)
-        cause = loaders.other_batches(one, other) or _not_loaded(one, other)
+        cause = loaders.other_batches(one, other, evaluated=first.step is None) or not_loaded(one, other)
         if cause is not None:
             return replace(first, place=cause.place, original=cause.original, cause=cause.what, event=True)
         if decisive:
@@ -283,16 +275,6 @@ def _of_change(change: Change) -> Difference:
     around = change.after or change.before
     place = gained[0].place if gained else around.place if around else None
     return Difference(change.sentence, place, lost[0].place if lost else None, event=True)
-
-
-def _not_loaded(one: Training, other: Training) -> Difference | None:
-    """A state that is loaded, and lacks what the original finds in it."""
-    if one.of("missing"):
-        return None
-    for event in other.of("missing"):
-        names: list[str] = event.fields["names"]
-        return Difference(f"the state that is loaded has no {first_of(names, 1)}", event.place)
-    return None
 
 
 def _of_saved(first: Difference, other: Training) -> Difference:

@@ -7,11 +7,13 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from posixpath import basename
 
 from transplt.base.render.cell import figure
-from transplt.proof.launch.reference import printed_results, saved_tensors
+from transplt.proof.launch.reference import printed_results, saved_tensors, timeless
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.found import Difference
+from transplt.proof.prove.runs import Run
 from transplt.proof.prove.tolerance import TIMES
 from transplt.proof.prove.training import Training
 
@@ -40,6 +42,33 @@ def other_results(
         apart = ((name, gap, each) for name, gap, each in kind(one, other) if name not in but)
         found += [each for name, gap, each in apart if gap > max(BOUND, (bounds or {}).get(name, 0.0))][:1]
     return found
+
+
+def renamed(reference: Run, run: Run) -> tuple[Run, list[str]]:
+    """A run with the names that the reference has for its files, and what was renamed: where each saves as many that
+    the other does not, one by one with tensors of the same names and shapes."""
+    both = [[(key[0].rpartition("#")[0], tensors) for key, tensors in saved_tensors(each.outcome).items()]
+            for each in (reference, run)]  # fmt: skip
+    there = [{name for name, _ in saved} for saved in both]
+    own = [[each for each in both[k] if each[0] not in there[1 - k]] for k in (0, 1)]
+    shapes = [[{name: value["shape"] for name, value in each.items()} for _, each in side] for side in own]
+    names = {new: old for (old, _), (new, _) in zip(*own, strict=True)} if shapes[0] == shapes[1] else {}
+    if not names:
+        return run, []
+    files = {basename(new): basename(old) for new, old in names.items()}
+    processes = tuple(
+        {**each, "saves": [{**one, "path": names.get(timeless(one["path"]), one["path"])} for one in each["saves"]]}
+        for each in run.outcome.processes
+    )
+    trainings = [training.with_files(files) for training in run.trainings]
+    said = [f"{old} of the original is saved as {new}" for new, old in names.items() if old != new]
+    return replace(run, outcome=replace(run.outcome, processes=processes), trainings=trainings), said
+
+
+def reworded(one: ScriptRun, other: ScriptRun) -> bool:
+    """Whether lines with results of one have other words in the other, so that only its own can be held against it."""
+    left, right = ({words for words, _ in printed_results(each.output)} for each in (one, other))
+    return bool(right) and not left <= right
 
 
 def other_saved(one: ScriptRun, several: ScriptRun, rank: Training) -> Difference | None:
@@ -95,6 +124,7 @@ def _printed(one: ScriptRun, other: ScriptRun) -> Iterator[tuple[str, float, Dif
     for words, value in right:
         theirs[words].append(value)
     logged = printed_results(other.errors)
+    theirs |= _said_otherwise(left, right)
     for words, count in Counter(words for words, _ in left if words not in theirs).items():
         # A logger says it behind the time, and of much that was logged only the end is kept.
         values = [value for line, value in logged if line.endswith(words.strip())]
@@ -108,6 +138,19 @@ def _printed(one: ScriptRun, other: ScriptRun) -> Iterator[tuple[str, float, Dif
         if again is not None and (gap := _gap(value, again, 1.0)):
             what = f"the original prints {figure(value)} in {words!r}, the migrated program {figure(again)}"
             yield words, gap, Difference(what)
+
+
+def _said_otherwise(left: list[tuple[str, float]], right: list[tuple[str, float]]) -> dict[str, list[float | None]]:
+    """Of words that only the one has the numbers, where all of them come in their order behind words that only the
+    other has."""
+    old, new = ({words for words, _ in side} for side in (left, right))
+    found: dict[str, list[float | None]] = {}
+    for words in old - new:
+        rest = iter([value for each, value in right if each not in old])
+        wanted = [value for each, value in left if each == words]
+        values = [next((each for each in rest if _gap(value, each, 1.0) <= BOUND), None) for value in wanted]
+        found |= {words: values} if None not in values else {}
+    return found
 
 
 def _gap(one: float, other: float, scale: float) -> float:

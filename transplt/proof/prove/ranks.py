@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from transplt.base.render.cell import first_of
 from transplt.proof.prove.found import Difference, Rounding, Width
 from transplt.proof.prove.steps import SETTING, pairs
 from transplt.proof.prove.tolerance import Compare, Figure, Gap, Held, hold, widest
@@ -151,7 +152,7 @@ def _not_written_back(left: TrainingStep, right: TrainingStep, first: Training) 
     events = [event for event in _before(first, left) if event.kind in ("coll", "backward", "clip")]
     if left.gradients == right.gradients or not events or events[-1] not in asked_collectives(first):
         return None
-    return events[-1].place if events[-1].fields.get("shape") not in (None, [], [1]) else None
+    return events[-1].place if _carries(events[-1]) else None
 
 
 def _why(training: Training, step: TrainingStep | None) -> str:
@@ -167,7 +168,36 @@ def _why(training: Training, step: TrainingStep | None) -> str:
         return "the wrapper's forward was not called before this step, so no gradients were exchanged"
     if not any(event.kind == "coll" for event in events):
         return "no gradients were exchanged before this step"
+    last = max((event.index for event in events if event.kind == "backward"), default=-1)
+    if wraps and not any(event.kind == "coll" and event.index > last and _carries(event) for event in events):
+        return "no gradients were exchanged in the last backward pass before this step"
     return ""
+
+
+def _carries(event: Event) -> bool:
+    """Whether a collective may carry gradients: more than one number."""
+    return event.fields.get("shape") not in (None, [], [1])
+
+
+def loaded_alone(*sides: tuple[Training, int]) -> Difference | None:
+    """The state that only one of two ranks loads before these events."""
+    loads = [[event for event in each.of("load_state_dict") if event.index < end] for each, end in sides]
+    if len(loads[0]) == len(loads[1]):
+        return None
+    side = int(len(loads[1]) > len(loads[0]))
+    last = loads[side][-1]
+    what = f"load_state_dict of {last.fields.get('of', 'it')} is called on rank {sides[side][0].rank} only"
+    return Difference(what, last.place)
+
+
+def not_loaded(one: Training, other: Training) -> Difference | None:
+    """A state that is loaded, and lacks what the original finds in it."""
+    if one.of("missing"):
+        return None
+    for event in other.of("missing"):
+        names: list[str] = event.fields["names"]
+        return Difference(f"the state that is loaded has no {first_of(names, 1)}", event.place)
+    return None
 
 
 def same_card(ranks: Sequence[Training]) -> Difference | None:
@@ -261,6 +291,8 @@ def with_cause(first: Difference, one: Training, ranks: Sequence[Training], worl
     """The difference with what the sizes of the gradients show: a sum in place of a mean, or a mean taken twice."""
     if first.step is None or not first.step:
         return first
+    if first.step == 1 and (told := _other_buffer(ranks)):
+        return replace(first, cause=told, event=True)
     for mine, theirs in pairs(one, ranks[0]):
         if mine.number + 1 < first.step:
             continue
@@ -270,10 +302,22 @@ def with_cause(first: Difference, one: Training, ranks: Sequence[Training], worl
             if before is not None and after is not None and before[0] > 0
         ]
         if why := factor_of(found, world):
+            if first.place in {loss.place for loss in theirs.losses}:  # it is scaled before its gradients are
+                return replace(first, cause=why)
             place = exchanged(ranks[0], theirs) or first.place
             return replace(first, place=place, cause=why, event=place is not None)
         break
     return first
+
+
+def _other_buffer(ranks: Sequence[Training]) -> str:
+    """That a rank has a buffer of its own behind the first step, but for the statistics of a norm; "" for none."""
+    (whose, mine), *others = ((rank.rank, rank.steps[0].buffers if rank.steps else {}) for rank in ranks)
+    for rank, held in others:
+        for name in sorted(held.keys() & mine.keys()):
+            if not name.rpartition(".")[2].startswith("running_") and held[name][3] != mine[name][3]:
+                return f"the buffer {name} of rank {rank} is not that of rank {whose} after step 1"
+    return ""
 
 
 def factor_of(ratios: Sequence[float], world: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from transplt.proof.launch.reference import timeless
@@ -31,8 +31,6 @@ _NAMES = {
     "seed": "the seed {seed}",
     "loader": "the pass through a loader",
 }
-#: Those that have a file.
-FILES = ("save", "load")
 #: Events that decide what is computed; where others differ it is a remark.
 _DECISIVE = frozenset(_NAMES) - {"seed", "no_grad", "autocast", "loader"}
 #: Those that can set a number of an optimizer, such as its learning rate.
@@ -71,12 +69,6 @@ class Change:
         lost = tuple(event for event in self.lost if event.kind in _DECISIVE | {"no_grad"})
         return lost, tuple(event for event in self.gained if event.kind in _DECISIVE)
 
-    def only_renames(self, files: Collection[str]) -> bool:
-        """Whether all that it says is that such files have other names."""
-        lost, gained = self.reported
-        alike = [event.kind for event in lost] == [event.kind for event in gained]
-        return alike and all(event.kind in FILES and _file(event) in files for event in lost)
-
     @property
     def sentence(self) -> str:
         lost, gained = self.reported
@@ -91,9 +83,9 @@ class Change:
 
 def changes(one: Training, other: Training) -> list[Change]:
     """Where the events differ, in order. A run that was cut after its steps is compared as far as both came."""
-    kinds = {event.kind for event in one.events}
-    skipped = _ADDED - kinds
-    compared = {*_NAMES, "skipped"} - skipped
+    kinds = Counter(event.kind for event in one.events)
+    more = len(other.of("no_grad")) >= kinds["no_grad"]  # one more harms nothing, and takes others out of step
+    compared = {*_NAMES, "skipped"} - (_ADDED - {*kinds}) - {"no_grad" if more else ""}
     left, right = (
         # What goes through memory, such as objects that are sent to ranks, is no file.
         [event for event in each.events if event.kind in compared and event.fields.get("path", event.kind)]
@@ -124,12 +116,6 @@ def without_figures(found: Sequence[Change], one: Training, other: Training) -> 
     sides = ([tuple(e for e in side if _key(e) in told) for side in (each.lost, each.gained)] for each in found)
     kept = (replace(each, lost=lost, gained=gained) for each, (lost, gained) in zip(found, sides, strict=True))
     return [change for change in kept if change.decisive]
-
-
-def unrepeated_files(one: Training, again: Training) -> set[str]:
-    """The files of which a second run of the same program knows nothing: their names hold a process, a time, chance."""
-    files = [{_file(event) for event in each.of(*FILES)} for each in (one, again)]
-    return files[0] - files[1]
 
 
 def _paired(found: list[Change]) -> list[Change]:
