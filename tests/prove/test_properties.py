@@ -12,8 +12,8 @@ from tests.prove.trainings import ROOT, Told, figures
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.loaders import in_step, same_order
 from transplt.proof.prove.noise import drawn_again, evaluates_with_draws
-from transplt.proof.prove.properties import FILES, PARAMETERS, Judged, excused, judge
-from transplt.proof.prove.ranks import unequal_ranks
+from transplt.proof.prove.properties import FILES, PARAMETERS, Judged, excused, judge, other_mode
+from transplt.proof.prove.ranks import not_loaded, unequal_ranks
 from transplt.proof.prove.training import Place, Training
 
 #: An event of a training: its kind, and what it has beside the defaults of `told`.
@@ -307,9 +307,27 @@ def test_evaluations_of_shares_without_a_loader(given: int, between: Events, alo
     assert [each for each in found if "evaluates" in each] == [ALONE.replace(":60:", ":50:")] * alone
 
 
+@pytest.mark.parametrize(
+    ("shares", "loader", "lacks"),
+    [
+        (([0, 1], [0, 1]), {}, 2),
+        (([0, 1], [2]), {}, 1),
+        (([0, 1], [2, 3]), {}, 0),
+        (([0, 1], [0, 1]), {"whole": 2}, 0),  # each has a data set of its own
+        (([0, 1], [2]), {"drop_last": True}, 0),
+        (([0, 1], [2]), {"length": 2}, 0),  # it was left
+    ],
+)
+def test_samples_that_no_rank_evaluates(shares: Sequence[list[int]], loader: dict[str, Any], lacks: int) -> None:
+    ranks = [told(evaluation(*share, between=REDUCED, **loader), rank) for rank, share in enumerate(shares)]
+    found, _ = judge(ranks, told(ALL), ROOT)
+    said = next(str(each.found) for each in found if each.name == "results of all ranks")
+    assert (f"{lacks} of 4 samples are evaluated by no rank" in said) == (lacks > 0)
+
+
 def test_samples_that_pad_shares() -> None:
     ranks = [told(evaluation(*share, between=REDUCED), rank) for rank, share in enumerate([[0, 2], [1, 0]])]
-    _, remarks = judge(ranks, told(ALL), ROOT)
+    _, remarks = judge(ranks, told(evaluation(0, 1, 2)), ROOT)
     assert remarks == ["1 sample counted twice in the evaluation at train.py:60: shares are padded"]
 
 
@@ -635,3 +653,50 @@ def test_a_target_that_one_rank_moves_alone(*, apart: bool) -> None:
         ranks.append(told.tell("end", p={"Target.0": figures(2.0 if rank and apart else 1.0)}, b={}).training())
     found = unequal_ranks(ranks)
     assert (str(found.place) if found is not None else "") == "train.py:40" * apart
+
+
+@pytest.mark.parametrize(
+    ("zero", "one", "found"),
+    [
+        ([("mode", {"train": False})], [("mode", {"train": False})], ""),
+        ([("mode", {"train": False})], [], "not every rank switches to evaluation there, as rank 0 does"),
+        ([], [("mode", {"train": True})], "not every rank switches to training there, as rank 1 does"),
+    ],
+)
+def test_a_mode_that_only_one_rank_is_in(zero: Events, one: Events, found: str) -> None:
+    turned = other_mode([told(zero, 0), told(one, 1)])
+    assert (turned.what if turned is not None else "") == found
+
+
+def test_statistics_that_only_one_rank_has_loaded() -> None:
+    loads = ("load_state_dict", {"of": "Net"})
+    reduced = ("scheduler", {"metric": 1.0})
+    sides = [STEP, loads, held(1.0), reduced, STEP], [STEP, held(2.0), reduced, STEP]
+    assert any("load_state_dict of Net is called on rank 0 only" in each for each in broken([], *sides))
+    assert not any("is called on rank" in each for each in broken([], [STEP, loads, *sides[1][1:]], sides[0]))
+
+
+WRAP = ("wrap", {"ids": []})
+THROUGH = ("through", {"grad": True})
+
+
+@pytest.mark.parametrize(
+    ("exchanged", "told_of"),
+    [
+        ([("backward", {"loss": [1.0], "dtype": ["float32"]}), ("coll", {"shape": [9]})], True),  # not behind the last
+        ([("coll", {"shape": [1]})], True),  # a loss to be printed
+        ([], False),  # no collective at all is another sentence
+    ],
+)
+def test_gradients_that_the_last_backward_pass_does_not_exchange(exchanged: Events, told_of: bool) -> None:
+    events = [WRAP, THROUGH, *exchanged]
+    found = unequal_ranks([told([*events, ("step", {"value": 1.0 + rank})], rank) for rank in (0, 1)])
+    assert found is not None
+    assert ("in the last backward pass before this step" in found.cause) is told_of
+
+
+def test_a_state_that_lacks_what_the_original_finds() -> None:
+    lacks = told([("missing", {"names": ["net.w", "net.b"]})])
+    found = not_loaded(told([]), lacks)
+    assert found is not None and found.what == "the state that is loaded has no net.w and 1 more"
+    assert not_loaded(lacks, lacks) is None and not_loaded(told([]), told([])) is None

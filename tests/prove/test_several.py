@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,10 +14,12 @@ import pytest
 from tests.prove.trainings import ROOT, Told
 from transplt.base.render.verdict import Word
 from transplt.proof.launch.runner import ScriptRun
-from transplt.proof.prove.found import Part
+from transplt.proof.prove.found import Difference, Part
 from transplt.proof.prove.loaders import global_batches, lengths, same_order
 from transplt.proof.prove.noise import drawn_by_all, of_the_global_batch
+from transplt.proof.prove.numbers import writing
 from transplt.proof.prove.proof_text import how_close
+from transplt.proof.prove.ranks import with_cause
 from transplt.proof.prove.runs import Replay, Run, Stop
 from transplt.proof.prove.several import Several
 from transplt.proof.prove.training import Place, Training
@@ -405,3 +408,36 @@ def test_epochs_of_their_own(passes: list[tuple[list[int], bool]]) -> None:
 def test_epochs_in_the_order_of_the_first(passes: list[tuple[list[int], bool]]) -> None:
     told = "epoch 2 has the order of the first; set_epoch is not called on the sampler of train.py:3"
     assert _passes(*passes).endswith(told)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "found"),
+    [("Net.queue", (1.0, 2.0), True), ("Net.queue", (1.0, 1.0), False), ("Net.running_mean", (1.0, 2.0), False)],
+)
+def test_a_buffer_that_a_rank_has_of_its_own(name: str, values: tuple[float, float], found: bool) -> None:
+    ranks = [Told().made().step(buffers={name: value}).training() for value in values]
+    told_of = with_cause(Difference("the loss differs", step=1), ranks[0], ranks, 2).cause
+    assert told_of == (f"the buffer {name} of rank 0 is not that of rank 0 after step 1" if found else "")
+
+
+@pytest.mark.parametrize(("line", "event"), [(12, False), (14, True)])
+def test_a_loss_that_is_scaled_is_told_at_its_line(line: int, event: bool) -> None:
+    one, rank = (Told().made().step(loss=each, grad=each / 2).training() for each in (1.0, 0.5))
+    found = with_cause(Difference("x", Place("train.py", line), step=1), one, [rank, rank], 2)
+    assert (found.place, found.event) == (Place("train.py", 12), event)
+    assert found.cause == "each gradient is 0.5 times that of one process: divided by the ranks twice"
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("self.queue[a : a + 4] = keys", True),
+        ("self.queue = keys", True),
+        ("self.other[a] = self.queue", False),
+        ("queue[a] = keys", False),
+    ],
+)
+def test_the_line_that_writes_a_buffer(line: str, found: bool, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(f"a = 0\n{line}\n", encoding="utf-8")
+    place = writing(Told().made().step().training(), tmp_path, "queue")
+    assert place == (Place("train.py", 2) if found else None)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from tests.prove.trainings import Told
+from tests.prove.trainings import ROOT, Told
 from transplt.proof.prove.ranks import with_mean_losses
 from transplt.proof.prove.sizes import other_sizes
 from transplt.proof.prove.tolerance import REORDERED
@@ -23,8 +24,8 @@ def told(*steps: tuple[float, float], lr: float = 0.1, metric: bool = False) -> 
     return training.training()
 
 
-def said(one: Training, *ranks: Training, same_data: bool = True) -> str:
-    return str(other_sizes(one, ranks, with_mean_losses(ranks), REORDERED, same_data=same_data) or "")
+def said(one: Training, *ranks: Training, same_data: bool = True, root: Path = ROOT) -> str:
+    return str(other_sizes(one, ranks, with_mean_losses(ranks), REORDERED, same_data=same_data, root=root) or "")
 
 
 ONE = ((1.0, 0.5), (0.9, 0.4), (0.8, 0.4))
@@ -125,3 +126,40 @@ def test_a_learning_rate_of_a_later_step(same_data: bool, metric: bool, told_of:
         side = Told().made().step().step(lr=rate)
         sides.append((side.tell("scheduler", kind="ReduceLROnPlateau", metric=1.0) if metric else side).training())
     assert bool(said(sides[0], sides[1], sides[1], same_data=same_data)) is told_of
+
+
+def test_each_optimizer_is_held_against_itself() -> None:
+    """The loss of a second network times the ranks, among those of a first one that are as they were."""
+    sides = []
+    for factor in (1.0, 2.0):
+        side = Told().made()
+        for event in [*side.events[1:]]:
+            side.tell(event["e"], **{**{key: value for key, value in event.items() if key not in ("e", "at")}, "o": 1})
+        for number, (loss, gradient) in enumerate(ONE):
+            side.step(loss=loss, grad=gradient)
+            side.tell("backward", 22, loss=[factor * loss], dtype=["float32"])
+            side.tell("grads", o=1, k=number, g=[[factor * gradient, factor * gradient, 0.0]])
+            side.tell("step", 24, o=1, k=number, p=[[1.0, 1.0, 1.0, 1]], b={})
+        sides.append(side.training())
+    told_of = "train.py:22: the loss of step 1 is 2, with one process 1; multiplied by the 2 ranks"
+    assert said(sides[0], sides[1], sides[1]) == told_of
+    assert said(sides[0], sides[0], sides[0]) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "loss", "summed", "told_of"),
+    [
+        ("loss = f(x)", 1.1, 0.5, True),
+        ("loss = f(x) / 2", 1.1, 0.5, False),
+        ("loss = f(x)", 0.5, 0.5, False),  # that of a part
+        ("loss = f(x)", 1.1, 1.0, False),  # divided behind it
+    ],
+)
+def test_sums_of_gradients_as_they_are(line: str, loss: float, summed: float, told_of: bool, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(f"{chr(10) * 10}{line}\nloss.backward()\n", encoding="utf-8")
+    one, rank = Told().made().step(grad=0.7), Told().made()
+    rank.tell("summed", 13, p=[summed, summed / 2, 0.0, 1])
+    rank.step(loss=loss, grad=0.5)
+    trainings = one.training(), rank.training()
+    told = "train.py:13: the gradients of step 1 are sums over the ranks, of a loss about as large as in one process"
+    assert (told in said(*trainings, trainings[1], root=tmp_path)) is told_of

@@ -6,7 +6,7 @@ from itertools import chain
 
 import pytest
 
-from transplt.proof.prove.slices import behind
+from transplt.proof.prove.slices import behind, behind_loop
 
 STRAIGHT = "a = 1\nb = a\nc = 2\nd = b + c\n"
 CALLED = "def part(x):\n    return x[rank::2]\nfor x in map(part, rows):\n    loss = net(x)\n"
@@ -41,3 +41,18 @@ def test_lines_that_a_line_hangs_on(text: str, line: int, found: list[int]) -> N
 
 def test_a_statement_of_many_lines_is_one() -> None:
     assert [*behind("a = [\n    1,\n]\nb = a\n", 4)] == [range(4, 5), range(1, 4)]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "found"),
+    [
+        ("def f():\n    for x in y:\n        z += x\n    net.train()\n    return z\n", 2, 5),
+        ("for x in y:\n    meter.add(x)\nprint(y)\nprint(meter.mean())\n", 1, 4),
+        ("for x in y:\n    z += x\n", 1, 1),  # nothing follows
+        ("for x in y:\n    z += x\nnet.train()\n", 1, 1),  # nothing reads it
+        ("for x in y:\n    z += x\nz()\n", 2, 2),  # no loop
+        ("if a:\n    b()\nelse:\n    for x in y:\n        z = x\n\n    c(z)\n", 4, 7),
+    ],
+)
+def test_what_follows_a_loop(text: str, line: int, found: int) -> None:
+    assert behind_loop(text, line) == found

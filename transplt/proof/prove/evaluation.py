@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from transplt.base.render.cell import many
 from transplt.proof.prove import loaders
 from transplt.proof.prove.found import Difference
-from transplt.proof.prove.ranks import asked_collectives
+from transplt.proof.prove.ranks import asked_collectives, loaded_alone
 from transplt.proof.prove.training import Event, Training
 
 #: Collectives that bring nothing together.
 _APART = frozenset({"barrier", "monitored_barrier", "broadcast", "broadcast_object_list", "init_process_group",
                     "new_group"})  # fmt: skip
 
+#: The figure of results that are not brought together.
+RESULTS = ("results",)
 _SHARES = (
     "each rank evaluates its own share, and the results are not combined: what is printed or decided (early stopping, "
     "best checkpoint, ReduceLROnPlateau) is that of one rank's share"
@@ -47,17 +49,20 @@ def together(ranks: Sequence[Training], one: Training | None) -> tuple[Differenc
     joined = everything = 0
     every = [{loaders.key_of(each.event): each for each in _passes(rank)} for rank in ranks]
     sizes = {event.fields["loader"]: loaders.whole(event) for event in one.of("loader")} if one else {}
+    alone = {loaders.key_of(each.event): each for each in _passes(one)} if one else {}
     for key, first in every[0].items():
         passes = [each[key] for each in every if key in each]
         if len(passes) < len(ranks):
             continue
+        if (lacks := _lack(passes, alone.get(key))) is not None:
+            return lacks, remarks
         if not _shared_out(passes, sizes.get(key[0])):
             everything += 1
             continue
         if not any(_brings(rank, each.window) for rank, each in zip(ranks, passes, strict=True)):
             made, what = loaders.where(first.event), _SHARES
             what += f"; the loader is made at {made}" if made is not None and made != first.event.place else ""
-            return Difference(what, first.event.place), remarks
+            return Difference(what, first.event.place, figure=RESULTS), remarks
         joined += 1
         twice = sum(len(each.samples) for each in passes) - len({*(i for each in passes for i in each.samples)})
         if twice and first.event.fields["sampler"] == "DistributedSampler":
@@ -70,6 +75,19 @@ def together(ranks: Sequence[Training], one: Training | None) -> tuple[Differenc
     return "each rank evaluates all samples" if everything else "", remarks
 
 
+def _lack(passes: Sequence[_Pass], alone: _Pass | None) -> Difference | None:
+    """Samples of an evaluation in one process that no rank evaluates, beyond those of a batch that is dropped."""
+    if alone is None or not all(each.whole for each in (*passes, alone)):
+        return None
+    event, size = passes[0].event, loaders.whole(alone.event)
+    dropped = len(passes) * int(event.fields.get("batch") or 1) if event.fields["drop_last"] else 0
+    lacks = {*alone.samples} - {index for each in passes for index in each.samples}
+    if size is None or len(lacks) <= dropped or any(loaders.whole(each.event) != size for each in passes):
+        return None
+    what = f"{len(lacks)} of {len({*alone.samples})} samples are evaluated by no rank"
+    return Difference(what, event.fields.get("subset") or loaders.where(event), loaders.where(alone.event), event=True)
+
+
 def _by_hand(ranks: Sequence[Training], one: Training | None) -> Difference | None:
     """An evaluation in which each rank gives its network less than one process does, without a loader that would tell
     so, and nothing brings together what comes of it."""
@@ -79,7 +97,7 @@ def _by_hand(ranks: Sequence[Training], one: Training | None) -> Difference | No
         whole, end = known.get(key), next((each for each in backward if each > event.index), len(rank.events))
         size = whole.fields.get("given", 0) if whole is not None else 0
         if 0 < event.fields.get("given", 0) < size and not _brings(rank, (event.index, end)):
-            return Difference(_SHARES, event.place)
+            return Difference(_SHARES, event.place, figure=RESULTS)
     return None
 
 
@@ -132,12 +150,12 @@ def _evaluates(training: Training, first: int, last: int, backward: Sequence[int
 def same_buffers(ranks: Sequence[Training]) -> tuple[Difference | str, list[str]]:
     """Whether ranks that evaluate at the same step do so with the same statistics, and the same copies of a network
     that no optimizer has ("" where no two do), and remarks on other buffers."""
-    known: dict[tuple[str, int, int], tuple[int, Event]] = {}
+    known: dict[tuple[str, int, int], tuple[Training, Event]] = {}
     compared = apart = 0
     remarks: list[str] = []
     for rank in ranks:
         for key, event in _evaluated(rank):
-            whose, first = known.setdefault(key, (rank.rank, event))
+            whose, first = known.setdefault(key, (rank, event))
             if first is event:
                 continue
             compared += 1
@@ -148,18 +166,24 @@ def same_buffers(ranks: Sequence[Training]) -> tuple[Difference | str, list[str]
             statistics = [name for name in other if name.rpartition(".")[2] in ("running_mean", "running_var")]
             decisive = [*statistics, *(copies if key[1] else ())]
             if decisive and _counts(rank, event):
-                what = f"rank {rank.rank} evaluates with a different {key[0]}.{decisive[0]} than rank {whose}"
-                cause = "no optimizer has it, and the ranks keep their own copies"
-                if statistics:
-                    past = "the network is called without its wrapper, whose forward sends the buffers of rank 0 to the"
-                    unsent = "the buffers of rank 0 are not sent to the other ranks"
-                    cause = f"{past} others" if rank.of("wrap") else unsent
-                return Difference(what, event.place, cause=cause), remarks
+                what = f"rank {rank.rank} evaluates with a different {key[0]}.{decisive[0]} than rank {whose.rank}"
+                why = loaded_alone((whose, first.index), (rank, event.index)) or _unsent(rank, event, bool(statistics))
+                return Difference(what, why.place, cause=why.what), remarks
             apart += bool(statistics)
             for name in (statistics or other)[:1]:
-                remark = f"the buffer {key[0]}.{name} of rank {rank.rank} is not that of rank {whose} ({event.place})"
+                remark = f"the buffer {key[0]}.{name} of rank {rank.rank} is not that of rank {whose.rank}"
+                remark += f" ({event.place})"
                 remarks += [remark] if not remarks else []
     return f"the same in {many(compared, 'evaluation')} of two ranks" if compared and not apart else "", remarks
+
+
+def _unsent(rank: Training, event: Event, statistics: bool) -> Difference:
+    """Why a rank has statistics of its own, or copies."""
+    cause = "no optimizer has it, and the ranks keep their own copies"
+    if statistics:
+        past = "the network is called without its wrapper, whose forward sends the buffers of rank 0 to the others"
+        cause = past if rank.of("wrap") else "the buffers of rank 0 are not sent to the other ranks"
+    return Difference(cause, event.place)
 
 
 def _counts(rank: Training, event: Event) -> bool:

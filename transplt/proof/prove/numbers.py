@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,11 +51,23 @@ def _of_schedule(first: Difference, one: Training, other: Training) -> tuple[Pla
 
 def assignment(training: Training, root: Path, name: str) -> Place | None:
     """The first line that assigns to the number of a group (`group["lr"] = ...`), in the files that train."""
-    for path in dict.fromkeys(event.place.path for event in training.of("step") if event.place is not None):
-        tree = parsed(read_source(str(root / path)))
-        items = (node for node in ast.walk(tree) if isinstance(node, ast.Subscript))
-        stored = ((node, node.slice) for node in items if isinstance(node.ctx, ast.Store))
-        lines = [node.lineno for node, key in stored if isinstance(key, ast.Constant) and key.value == name]
+    return _stored(training, root, lambda node: isinstance(node, ast.Subscript) and (
+        isinstance(node.slice, ast.Constant) and node.slice.value == name))  # fmt: skip
+
+
+def writing(training: Training, root: Path, name: str) -> Place | None:
+    """The first line that assigns to an attribute of a network, or to rows of it."""
+    return _stored(training, root, lambda node: name in (
+        getattr(node, "attr", ""), getattr(getattr(node, "value", None), "attr", "")))  # fmt: skip
+
+
+def _stored(training: Training, root: Path, wanted: Callable[[ast.AST], bool]) -> Place | None:
+    """The first line that assigns to what is wanted, in the files that train."""
+    events = training.of("step", "backward", "evaluated", "optimizer")
+    for path in dict.fromkeys(event.place.path for event in events if event.place is not None):
+        nodes = ast.walk(parsed(read_source(str(root / path))))
+        lines = [node.lineno for node in nodes if isinstance(node, (ast.Subscript, ast.Attribute))
+                 and isinstance(node.ctx, ast.Store) and wanted(node)]  # fmt: skip
         if lines:
             return Place(path, min(lines))
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 
 from transplt.base.render.cell import many
@@ -13,6 +14,8 @@ from transplt.proof.prove import evaluation, loaders, noise, races, ranks
 from transplt.proof.prove.collectives import CollectiveFault
 from transplt.proof.prove.found import Difference, Property
 from transplt.proof.prove.numbers import assignment
+from transplt.proof.prove.rank_conditions import read_source
+from transplt.proof.prove.slices import behind_loop
 from transplt.proof.prove.steps import alike, in_common, pairs, shown
 from transplt.proof.prove.training import Place, Training, TrainingStep
 
@@ -51,6 +54,9 @@ def judge(
     chosen = f"each of {world} ranks has its own" if all(training.of("card") for training in trainings) else ""
     buffers, remarks = evaluation.same_buffers(trainings)
     results, more = evaluation.together(trainings, one)
+    if isinstance(results, Difference) and (at := results.place) is not None:  # to where they are made use of
+        line = behind_loop(read_source(str(root / at.path)) or "", at.line)
+        results = replace(results, place=Place(at.path, line))
     apart = ranks.unequal_ranks(trainings)
     schedules = same_schedules(trainings, steps, root, apart is not None)
     if isinstance(results, Difference) and isinstance(schedules, Difference) and schedules.figure == ("scheduler",):
@@ -173,15 +179,24 @@ def _set_where(
     """With the line that set a number of the optimizers otherwise on two ranks: the state that only one of them loads,
     a schedule, or an assignment."""
     sides = (one, other)
-    loads = [[e for e in each.of("load_state_dict") if e.index < step.index] for each, step in sides]
-    if len(loads[0]) != len(loads[1]):
-        side = int(len(loads[1]) > len(loads[0]))
-        last = loads[side][-1]
-        what = f"load_state_dict of {last.fields.get('of', 'it')} is called on rank {sides[side][0].rank} only"
-        return replace(found, place=last.place, cause=what)
+    if (alone := ranks.loaded_alone(*((each, step.index) for each, step in sides))) is not None:
+        return replace(found, place=alone.place, cause=alone.what)
     turned = [[e for e in each.of("scheduler") if e.index < step.index][-1:] for each, step in sides]
     place = next((event.place for events in turned for event in events), None) or assignment(one[0], root, key)
     return replace(found, place=place) if place is not None else found
+
+
+def other_mode(trainings: Sequence[Training]) -> Difference | None:
+    """The first switch between training and evaluation that not all ranks make, for which their networks exchange other
+    things."""
+    for pair in zip_longest(*(each.of("mode") for each in trainings)):
+        made = [(each.place, each.fields.get("train")) if each is not None else None for each in pair]
+        event = next((each for each in pair if each is not None), None)
+        if event is not None and len({*made}) > 1:
+            rank = trainings[pair.index(event)].rank
+            word = "training" if event.fields.get("train") else "evaluation"
+            return Difference(f"not every rank switches to {word} there, as rank {rank} does", event.place)
+    return None
 
 
 def _files(trainings: Sequence[Training]) -> Difference | str:

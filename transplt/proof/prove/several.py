@@ -13,8 +13,8 @@ from transplt.proof.prove.branches import draws_by_itself, matched
 from transplt.proof.prove.detail import first_other_share
 from transplt.proof.prove.found import Difference, Findings, Part
 from transplt.proof.prove.noise import drawn_by_all, of_the_global_batch
-from transplt.proof.prove.numbers import of_number
-from transplt.proof.prove.printed import other_saved
+from transplt.proof.prove.numbers import of_number, writing
+from transplt.proof.prove.printed import other_saved, reworded
 from transplt.proof.prove.runs import Replay, Run, Runner, at_once
 from transplt.proof.prove.shaken import Shaken
 from transplt.proof.prove.tolerance import PLAIN, REORDERED, Held, compared_whole, hold
@@ -39,6 +39,9 @@ class Several:
         for fault in run.faults:  # a condition, or an error, has its line
             sure = fault.condition is not None or fault.kind == "left"
             found.differences.append(Difference(fault.text, fault.place, event=sure))
+        turned = properties.other_mode(run.trainings) if found.differences and not found.differences[0].event else None
+        if turned is not None:
+            found.differences[0] = replace(found.differences[0], place=turned.place, cause=turned.what, event=True)
         not_run = ends.not_run(reference, run)
         stopped = ends.stopped(reference, run) if run.stop is not None else None
         late = not_run is None and stopped is not None and not run.faults and _trained(run)
@@ -48,7 +51,7 @@ class Several:
             race = races.unordered(run.trainings)
             found.differences += [race] if isinstance(race, Difference) else []
             if found.differences:
-                why = str(race) if isinstance(race, Difference) else run.faults[0].text
+                why = str(race if isinstance(race, Difference) else found.differences[0] if turned else run.faults[0])
                 ended = Verdict(Word.STOPS, f"{why}; {ended.sentence}")
             return [Part(title, ended, found)]
         if not has_groups(run):
@@ -103,6 +106,8 @@ class Several:
             if isinstance(each.found, Difference)
         ]
         found.differences += broken[1 if run.faults else 0 :]
+        lost = ranks.not_loaded(one, run.trainings[0]) if one is not None and twin is None else None
+        found.differences += [replace(lost, event=True)] if lost is not None else []
         if precision.is_mixed(run.trainings[0]):
             found.remarks.append(f"mixed precision: {precision.summary(run.trainings[0])}")
             plain = twin.first if twin is not None else one
@@ -162,6 +167,7 @@ class Several:
         with which batches."""
         draws = draws_by_itself(self.migrated.project.root, self.migrated.inserted)
         other, rank = reference.stop is not None or has_groups(reference) or draws, several.trainings[0]
+        other = other or reworded(reference.outcome, several.outcome)
         starter = self.migrated if other else self.original
         alone = reference.first if starter is self.original else rank
         lengths = loaders.lengths(rank, alone) if alone is not None else {}
@@ -208,7 +214,8 @@ class Several:
         if first is None:
             return _agreeing(title, found, held)
         if why or lacks:
-            sized = sizes.other_sizes(one, several.trainings, meant, rounding, same_data=not lacks)
+            root = self.migrated.project.root
+            sized = sizes.other_sizes(one, several.trainings, meant, rounding, same_data=not lacks, root=root)
             if sized is None and why and not mixed:
                 sized = told(about=True)
             if sized is not None:
@@ -235,6 +242,9 @@ class Several:
         computes something else on a rank than in one process of the `same` batches."""
         if first.figure[:1] == (steps.SETTING,):
             return of_number(first, one, rank, self.migrated.project.root)
+        if first.figure[:1] == ("buffer",):
+            place = writing(rank, self.migrated.project.root, str(first.figure[-1]).rpartition(".")[2])
+            return replace(first, place=place, original=None, event=True) if place is not None else first
         if same is None or first.event or not first.step or first.figure[:1] == ("number",):
             return first
         self.announce(f"one process and {rank.world} again, line by line, up to step {first.step}")

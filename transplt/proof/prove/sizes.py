@@ -9,21 +9,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
+from pathlib import Path
 
 from transplt.base.render.cell import figure
 from transplt.proof.prove import loaders
 from transplt.proof.prove.found import Difference, Rounding
+from transplt.proof.prove.rank_conditions import read_source
 from transplt.proof.prove.ranks import exchanged
+from transplt.proof.prove.slices import behind
 from transplt.proof.prove.steps import SETTING, gaps, pairs
-from transplt.proof.prove.training import Training, TrainingStep
+from transplt.proof.prove.training import Place, Training, TrainingStep
 
 #: How far the first ratios may be from a factor; behind the first step the parameters are others.
 _NEAR = (0.1, 0.3, 0.3)
+#: How far one may be from a loss that nothing has divided by the ranks, and how many statements before it tell.
+_ABOUT, _BEFORE = 0.2, 4
 
 
 def other_sizes(
-    one: Training, ranks: Sequence[Training], mean: Training, rounding: Rounding, *, same_data: bool
+    one: Training, ranks: Sequence[Training], mean: Training, rounding: Rounding, *, same_data: bool,
+    root: Path,
 ) -> Difference | None:
     """What differs between one process and `ranks` by more than their batches make it; `mean` is rank 0 with the mean
     losses of all. Without the `same_data` only the first step has numbers that both set alike."""
@@ -35,7 +42,9 @@ def other_sizes(
         if setting or (whole and gap.figure[:1] == ("number",)):
             return gap.difference
     passes = _other_passes(one, ranks[0], len(ranks)) if same_data else None
-    return passes or _times(one, ranks[0], mean, len(ranks))
+    asked = (each(one, ranks[0], mean, which, len(ranks)) for which in one.optimizers
+             for each in (_times, partial(_undivided, root=root)))  # fmt: skip
+    return passes or next(filter(None, asked), None)
 
 
 def _other_passes(one: Training, rank: Training, world: int) -> Difference | None:
@@ -52,9 +61,9 @@ def _other_passes(one: Training, rank: Training, world: int) -> Difference | Non
     return None
 
 
-def _times(one: Training, rank: Training, mean: Training, world: int) -> Difference | None:
-    """Losses or gradients of the first steps that are W times those of one process, or a W-th of them."""
-    first = [*islice(pairs(one, mean), len(_NEAR))]
+def _times(one: Training, rank: Training, mean: Training, which: int, world: int) -> Difference | None:
+    """Losses or gradients of the first steps of an optimizer that are W times those of one process, or a W-th."""
+    first = [*islice((both for both in pairs(one, mean) if both[0].optimizer == which), len(_NEAR))]
     losses = [_ratio(_loss(left), _loss(right)) for left, right in first]
     gradients = [_ratio(_norm(one, left), _norm(mean, right)) for left, right in first]
     if not first:
@@ -63,7 +72,7 @@ def _times(one: Training, rank: Training, mean: Training, world: int) -> Differe
     if _are(losses, world) and not _are(gradients, 1):  # else the exchange divides again what it multiplied
         what = f"the loss of step 1 is {figure(_loss(right))}, with one process {figure(_loss(left))}"
         place = right.losses[0].place
-        return Difference(what, place, left.losses[0].place, 1, f"multiplied by the {world} ranks", event=True)
+        return Difference(what, place, left.losses[0].place, 1, f"multiplied by the {world} ranks")
     summed = "the mean over the ranks of a loss that each sums up over its share"
     small = summed if _are(losses, 1 / world) else "divided by the ranks twice"
     for factor, cause in ((world, "summed over the ranks and not divided"), (1 / world, small)):
@@ -73,6 +82,29 @@ def _times(one: Training, rank: Training, mean: Training, world: int) -> Differe
             place = exchanged(rank, right) or right.place
             return Difference(what, place, left.place, 1, f"{factor:g} times as large: {cause}", event=True)
     return None
+
+
+def _undivided(one: Training, rank: Training, mean: Training, which: int, *_: int, root: Path) -> Difference | None:
+    """A first step with sums over the ranks as they are, of a loss about as large as in one process that no line near
+    the backward pass divides: of a part of it the sums would be right."""
+    for left, right in islice((both for both in pairs(one, mean) if both[0].optimizer == which), 1):
+        sums = {tuple(event.fields["p"][:2]): event.place for event in rank.of("summed")
+                if event.index < right.index and event.fields["p"]}  # fmt: skip
+        places = [sums.get(tuple(each[:2])) for each in right.gradients if each is not None]
+        alike = math.isclose(_ratio(_loss(left), _loss(right)), 1, rel_tol=_ABOUT)
+        if alike and places and None not in places and not _divides(right.losses[0].place, root):
+            what = "the gradients of step 1 are sums over the ranks, of a loss about as large as in one process"
+            return Difference(what, places[0], left.place, 1, "summed over the ranks and not divided", event=True)
+    return None
+
+
+def _divides(place: Place | None, root: Path) -> bool:
+    """Whether a line of a loss, or one near before it, divides something, or is not known."""
+    text = read_source(str(root / place.path)) if place is not None else None
+    if text is None or place is None:
+        return True
+    lines = text.splitlines()
+    return any("/" in lines[line - 1] for part in islice(behind(text, place.line), _BEFORE) for line in part)
 
 
 def _ratio(one: float, other: float) -> float:

@@ -44,6 +44,23 @@ def behind(text: str, line: int) -> Iterator[range]:
         seen |= {*level}
 
 
+def behind_loop(text: str, line: int) -> int:
+    """The line of the first statement behind the loop that begins in this line and reads what that writes; that line,
+    where there is none."""
+    blocks = (block for node in ast.walk(parsed(text)) for name in ("body", "orelse", "finalbody")
+              if isinstance(block := getattr(node, name, None), list))  # fmt: skip
+    for block in blocks:
+        loop = next((each for each in block if isinstance(each, _LOOPS) and each.lineno == line), None)
+        lines: list[_Line] = []
+        _read(block[block.index(loop) :] if loop is not None else [], "", (), lines)
+        within = [each for each in lines if loop is not None and loop.lineno < each.first <= (loop.end_lineno or line)]
+        written = {name for each in within for name in each.writes if not name[0].endswith("()")}
+        later = [each.first for each in lines if each not in within and each.first > line and each.reads & written]
+        if later:
+            return later[0]
+    return line
+
+
 def _read(body: list[ast.stmt], function: str, above: tuple[_Line, ...], lines: list[_Line]) -> None:
     for statement in body:
         blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]

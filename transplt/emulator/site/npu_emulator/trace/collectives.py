@@ -30,7 +30,8 @@ from ..config import config
 from ..start import when_imported
 from ..user_code import is_user, nearest
 from .exchanges import DEFAULT, FUNCTIONS, NOTHING, bound, members_of, name_of, of_function, of_operator
-from .log import callers, write
+from .figures import figures
+from .log import callers, emit, write
 
 _numbers = itertools.count()
 _here = threading.local()
@@ -85,6 +86,8 @@ def _recorded_function(name: str, original: Any) -> Any:
             result = original(*args, **kwargs)
             if isinstance(result, torch.distributed.Work):
                 later(result)
+        if name == "all_reduce" and config.trace and not fields["async"] and fields["op"] == "SUM":
+            emit("summed", p=figures(bound(signature, args, kwargs)["tensor"]))
         return result
 
     return recorded
