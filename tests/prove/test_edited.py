@@ -9,6 +9,7 @@ import pytest
 
 from transplt.proof.prove.branches import inserted, ways
 from transplt.proof.prove.edited import Edit, _Line, edits, pointed
+from transplt.proof.prove.evaluation import RESULTS
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.training import Place
 
@@ -264,3 +265,59 @@ def test_the_place_of_an_event_stays() -> None:
 
 def test_the_line_of_the_original_is_told_where_it_was_not_known() -> None:
     assert pointed(Difference("x", Place("main.py", 40)), [edit(40, 40)]).original == Place("main.py", 39)
+
+
+SAMPLED = "the sampler is a DistributedSampler"
+SAMPLERS = {3: "sampler = DistributedSampler(data)", 9: "test = DistributedSampler(held)", 20: "x = x[rank::world]"}
+
+
+@pytest.mark.parametrize(
+    ("cause", "texts", "way", "line"),
+    [
+        (SAMPLED, SAMPLERS, [40, 20, 3], 3),
+        ("set_epoch is not called on the sampler of main.py:40", SAMPLERS, [40, 9], 9),
+        (SAMPLED, SAMPLERS, [40, 20], 40),  # another loader's
+        (SAMPLED, {40: "loader = DataLoader(data, sampler=DistributedSampler(data))", **SAMPLERS}, [40, 3], 40),
+        ("the sampler is a RandomSampler", SAMPLERS, [40, 3], 40),
+    ],
+)
+def test_the_sampler_of_the_loader(cause: str, texts: dict[int, str], way: list[int], line: int) -> None:
+    own = [replace(edit(number, number, True), code=[_Line(number, text, 0)]) for number, text in texts.items()]
+    first = Difference("2 samples are given to more than one rank", SEEN.place, cause=cause, event=True)
+    told = pointed(first, own, True, lambda place: [range(each, each + 1) for each in way], follow=False)
+    assert told.place == Place("main.py", line)
+
+
+@pytest.mark.parametrize(
+    ("texts", "line"),
+    [
+        ({9: "torch.manual_seed(1 + rank)"}, 9),
+        ({9: "torch.manual_seed(1)", 30: "y = 1"}, 40),
+        ({9: "torch.manual_seed(1 + rank)", 20: "np.random.seed(args.seed + dist.get_rank())"}, 20),
+    ],
+)
+def test_weights_that_the_seed_of_a_rank_draws(texts: dict[int, str], line: int) -> None:
+    own = [replace(edit(number, number, True), code=[_Line(number, text, 0)]) for number, text in texts.items()]
+    first = Difference("Net.w starts with other values on rank 1 than on rank 0", SEEN.place, step=0)
+    told = pointed(first, [*own, edit(3, 3), edit(60, 90)], True, lambda place: [range(20, 21)], follow=False)
+    assert told.place == Place("main.py", line)
+
+
+RATE = Difference("the learning rate is 0.1", Place("main.py", 40), None, 4, figure=("hyper", 0, 3, "lr"), event=True)
+APART = Difference("each rank evaluates its own share", Place("main.py", 40), figure=RESULTS, event=True)
+
+
+@pytest.mark.parametrize(
+    ("first", "texts", "line"),
+    [
+        (RATE, {9: "total = steps // world", 41: "y = 1"}, 9),
+        (RATE, {9: "total = steps // world", 40: "schedule = Cosine(net, total)"}, 40),  # it has the place itself
+        (RATE, {9: "sampler.set_epoch(1)", 41: "y = 1"}, 40),
+        (replace(RATE, figure=()), {9: "total = steps // world", 41: "y = 1"}, 40),
+        (APART, {9: "table = self.table.clone()", 20: "x = x[rank::world]"}, 9),
+    ],
+)
+def test_what_the_line_of_a_number_or_of_results_is_given(first: Difference, texts: dict[int, str], line: int) -> None:
+    own = [replace(edit(number, number, True), code=[_Line(number, text, 0)]) for number, text in texts.items()]
+    told = pointed(first, own, True, lambda place: [range(40, 41), range(9, 10), range(20, 21)])
+    assert told.place == Place("main.py", line)

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 from transplt.base.text.source import lines_of
 from transplt.proof.prove.branches import HELPER, files_of_both
+from transplt.proof.prove.evaluation import RESULTS
 from transplt.proof.prove.found import Difference
+from transplt.proof.prove.steps import SETTING
 from transplt.proof.prove.training import Place
 
 #: Names of one kind of card, which a port changes everywhere.
@@ -32,14 +34,17 @@ _BARE = re.compile(r"\s*(?:#.*|import .*|from \S+ import .*)?$")
 #: What each port to many cards has, and has rightly nearly always.
 _KNOWN = re.compile(
     r"DistributedSampler|DistributedDataParallel|\bDDP\(|set_epoch|process_group|barrier\(|set_device|environ|sampler=|"
-    r"local_rank|get_rank|get_world|rank\w* == 0|is_main|print\(|\b(?:rank|world\w*|device)\b[\w, ]* = "
+    r"local_rank|rank\w*(?:\(\))? == 0|is_main|print\(|\b(?:rank|world\w*|device)\b[\w, ]* = "
 )
-#: What a difference tells, and what the line is seen by that causes it, be the others as many as they may.
+#: What a difference tells, and what the line is seen by that causes it, be the others as many as they may; whether it
+#: may be any such line, where the place of the difference hangs on none.
 _SURE = tuple(
-    (re.compile(told), re.compile(words))
-    for told, words in (
-        ("no gradients were exchanged", r"no_sync"),
-        ("on the same device", r"\bcard:\d|\.card\(\d"),
+    (re.compile(told), re.compile(words), anywhere)
+    for told, words, anywhere in (
+        ("no gradients were exchanged", r"no_sync", True),
+        ("on the same device", r"\bcard:\d|\.card\(\d", True),
+        (r"starts with other values on rank|the buffer \S+ of rank \d+ is not that", r"seed\w*\(.*rank", True),
+        ("sampler is a DistributedSampler|set_epoch is not called", r"Sampler\(", False),
     )
 )
 #: So many lines somebody looks at; where more are others, none of them is the one.
@@ -84,9 +89,11 @@ class Edit:
     def place(self) -> Place:
         return Place(self.path, self.first)
 
-    def is_near(self, place: Place | None, *, beside: bool = True) -> bool:
-        """Whether a line is one of it, or one beside; the one below always, which comes of it."""
-        return place is not None and place.path == self.path and self.first - beside <= place.line <= self.last + 1
+    def is_near(self, place: Place | None, *, beside: bool = True, below: bool = True) -> bool:
+        """Whether a line is one of it, or one beside, or the one below, which comes of it."""
+        if place is None or place.path != self.path:
+            return False
+        return self.first - beside <= place.line <= self.last + below
 
     def calls(self, at: Place) -> bool:
         """Whether a call stands in it or beside it; what many cards need does not change the call in the next line."""
@@ -166,22 +173,27 @@ def pointed(
     found: Sequence[Edit],
     of_ranks: bool | None = False,
     hangs_on: Callable[[Place], Iterable[range]] = lambda place: (),
+    follow: bool = True,
 ) -> Difference:
     """The difference at the line that may cause it: where that was found is among those that are as in the original, a
     caller of it that is not, else the one place that is not (`of_ranks`: for several cards), or of a few the one that
-    does what such a difference comes from, else that which the place hangs on, as `hangs_on` tells; else all of a few
-    are named."""
-    sure = _surely(first, found)
+    does what such a difference comes from, else that which the place hangs on, as `hangs_on` tells, if it is to
+    `follow` that; else all of a few are named."""
+    sure = _surely(first, found, hangs_on)
     if sure is not None:
         return sure
     computed = bool(of_ranks) and first.cause.endswith("than with one process")  # the first line that does
-    hung = _hung_on(first.place, found, hangs_on) if not (first.event or computed) else None
+    given = _is_given(first, found, follow)
+    follow = given or (follow and not (first.event or computed))
+    hung = _hung_on(first.place, found, hangs_on, given) if follow else None
+    if given and hung is not None:
+        return _moved_to(hung, first)
     beside = not (of_ranks and hung is not None)
     near = next((edit for edit in found if edit.is_near(first.place, beside=beside)), None)
     if near is not None and first.place is not None:
         # Beside the only one it is that one.
-        here = min(max(first.place.line, near.first), near.last) if len(found) == 1 or not beside else first.place.line
-        return replace(first, place=Place(near.path, here), original=first.original or Place(near.path, near.original))
+        line = min(max(first.place.line, near.first), near.last) if len(found) == 1 or not beside else first.place.line
+        return replace(first, place=Place(near.path, line), original=first.original or Place(near.path, near.original))
     own = [edit for edit in found if of_ranks in (None, edit.of_ranks)] or (found if of_ranks else [])
     others = [Place(edit.path, line) for edit in own for line in range(edit.first, edit.last + 1)]
     few = len(others) <= _FEW and not of_ranks  # what only many cards need is right in most
@@ -190,11 +202,23 @@ def pointed(
         cause = "; ".join(filter(None, (cause, _seen(first))))
         return replace(first, place=one.place, original=Place(one.path, one.original), cause=cause)
     if hung is not None:
-        return replace(first, place=hung, original=None, cause=_seen(first))
+        return _moved_to(hung, first)
     if int(not first.event) < len(others) <= _FEW:
         told = f"lines that differ from the original in more than devices: {', '.join(map(str, others))}"
         return replace(first, cause="; ".join(filter(None, (first.cause, told))))
     return first
+
+
+def _is_given(first: Difference, found: Sequence[Edit], follow: bool) -> bool:
+    """Whether a difference is at a line that only uses what is otherwise: a number comes of what the line that sets it
+    is given, unless that is another one itself, and results of all that is done with them."""
+    here = any(edit.is_near(first.place, beside=False, below=False) for edit in found)
+    return first.figure == RESULTS or (follow and first.figure[:1] == (SETTING,) and not here)
+
+
+def _moved_to(place: Place, first: Difference) -> Difference:
+    """The difference told at another place, unless it is that already."""
+    return first if place == first.place else replace(first, place=place, original=None, cause=_seen(first))
 
 
 def _seen(first: Difference) -> str:
@@ -204,31 +228,48 @@ def _seen(first: Difference) -> str:
     return f"{first.place}: {first.cause}" if first.cause else f"seen at {first.place}"
 
 
-def _surely(first: Difference, found: Sequence[Edit]) -> Difference | None:
+def _surely(
+    first: Difference, found: Sequence[Edit], hangs_on: Callable[[Place], Iterable[range]]
+) -> Difference | None:
     """The difference at the line that is known by what it says, or that stands for the one of the original which is
     missing."""
-    words = next((words for kind, words in _SURE if kind.search(f"{first.what}; {first.cause}")), None)
+    told = f"{first.what}; {first.cause}"
+    for kind, words, anywhere in _SURE:
+        if kind.search(told):
+            fits = [Place(each.path, line.number) for each in found for line in each.code if words.search(line.text)]
+            way = _way(first.place, hangs_on) if fits else ()
+            at = next((each for each in way if each in fits), fits[0] if fits and anywhere else None)
+            return _moved_to(at, first) if at is not None else None
+    return _lost_line(first, found) if first.cause.endswith(("is missing", "is not called")) else None
+
+
+def _lost_line(first: Difference, found: Sequence[Edit]) -> Difference | None:
+    """The difference at the line most like that of the original which is missing."""
     for edit in found:
-        for line in edit.code if words is not None else ():
-            if words is not None and words.search(line.text):
-                return replace(first, place=Place(edit.path, line.number), original=None, cause=_seen(first))
         lost = [line.text for line in edit.lost if first.original == Place(edit.path, line.number)]
-        if lost and first.cause.endswith(("is missing", "is not called")):
-            texts = {line.text: line.number for each in found if each.path == edit.path for line in each.code}
-            for text in difflib.get_close_matches(lost[0], texts, 1):
-                return replace(first, place=Place(edit.path, texts[text]))
+        texts = {line.text: line.number for each in found if each.path == edit.path for line in each.code}
+        for text in difflib.get_close_matches(lost[0], texts, 1) if lost else ():
+            return replace(first, place=Place(edit.path, texts[text]))
     return None
 
 
-def _hung_on(place: Place | None, found: Sequence[Edit], hangs_on: Callable[[Place], Iterable[range]]) -> Place | None:
+def _way(place: Place | None, hangs_on: Callable[[Place], Iterable[range]]) -> Iterator[Place]:
+    """The lines that a place hangs on, the nearest first."""
+    for statement in hangs_on(place) if place is not None else ():
+        yield from (Place(place.path, line) for line in statement) if place is not None else ()
+
+
+def _hung_on(
+    place: Place | None, found: Sequence[Edit], hangs_on: Callable[[Place], Iterable[range]], nearest: bool
+) -> Place | None:
     """The nearest line that a place hangs on and that is another than in the original, but for what each port has; one
-    that reckons with ranks before one that does not."""
+    that reckons with ranks before one that does not, unless it is to be the `nearest`."""
     if place is None:
         return None
     texts = {line.number: line.text for edit in found if edit.path == place.path for line in edit.code}
     kept = {number: text for number, text in texts.items() if not _KNOWN.search(text)}
     lines = [line for statement in islice(hangs_on(place), _NEAR) for line in statement if line in kept]
-    of_ranks = [line for line in lines if _OF_RANKS.search(kept[line])]
+    of_ranks = [line for line in lines if _OF_RANKS.search(kept[line]) and not nearest]
     return next((Place(place.path, line) for line in (*of_ranks, *lines)), None)
 
 

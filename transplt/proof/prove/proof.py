@@ -184,8 +184,8 @@ class Prover:
         of_ranks = None if self.original.project.distributed else part.findings.of_ranks
         root, follow = self.migrated.project.root, stops or part.findings.sides != Findings().sides
         # Ranks that are apart from each other have a line.
-        told = pointed(first, others, of_ranks, lambda at: behind(read_source(str(root / at.path)) or "", at.line)
-                       if follow else ())  # fmt: skip
+        told = pointed(first, others, of_ranks,
+                       lambda at: behind(read_source(str(root / at.path)) or "", at.line), follow)  # fmt: skip
         if stops and (told.place == first.place or f"{told.place}: " in verdict.sentence):
             return part  # it names the line
         differences[:1] = [told]
