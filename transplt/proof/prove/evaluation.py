@@ -76,11 +76,11 @@ def together(ranks: Sequence[Training], one: Training | None) -> tuple[Differenc
 
 
 def _lack(passes: Sequence[_Pass], alone: _Pass | None) -> Difference | None:
-    """Samples of an evaluation in one process that no rank evaluates, beyond those of a batch that is dropped."""
+    """Samples of an evaluation in one process that no rank evaluates, beyond those that a sampler or a batch drops."""
     if alone is None or not all(each.whole for each in (*passes, alone)):
         return None
     event, size = passes[0].event, loaders.whole(alone.event)
-    dropped = len(passes) * int(event.fields.get("batch") or 1) if event.fields["drop_last"] else 0
+    dropped = len(passes) * int(event.fields.get("batch") or 1) if event.fields["drop_last"] else len(passes) - 1
     lacks = {*alone.samples} - {index for each in passes for index in each.samples}
     if size is None or len(lacks) <= dropped or any(loaders.whole(each.event) != size for each in passes):
         return None
