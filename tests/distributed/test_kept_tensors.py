@@ -191,3 +191,127 @@ def test_a_queue_that_is_a_plain_tensor(write: str, remarked: bool) -> None:
 )
 def test_a_queue_that_is_joined_anew(write: str, remarked: bool) -> None:
     assert shared(in_a_loss(write, made="self.keys = torch.zeros(n)")) == ("", remarked)
+
+
+WEIGHED = "\nloss = loss * level"
+MOVED = "level = 0.9 * level + 0.1 * {}"
+
+
+def stated(source: str) -> tuple[list[str], bool]:
+    """What all ranks take the mean of, and whether a remark names a state that each rank makes for itself."""
+    result = distributed(source)
+    assert b"npu_port.start()" in result.data
+    parts = result.data.decode().split("npu_port.mean_over_ranks(")[1:]
+    told = any(each.code == "NPU353" and " is kept over batches" in each.message for each in result.findings)
+    return [part.splitlines()[0] for part in parts], told
+
+
+@pytest.mark.parametrize(
+    ("write", "mean"),
+    [
+        (MOVED.format("loss.mean().item()"), "loss.mean().item())"),
+        (MOVED.format("loss.detach().mean(dim=0)"), "loss.detach().mean(dim=0))"),
+        ("level += 0.1 * (loss.mean().item())", "loss.mean().item()))"),
+        ("part = loss.detach().mean()\nlevel = max(level, part)", "part))"),
+        ("with torch.no_grad():\n    level = 0.9 * level.detach() + loss.mean() / 10", "loss.mean()) / 10"),
+    ],
+)
+def test_a_state_that_is_moved_by_means_is_the_same_on_all_ranks(write: str, mean: str) -> None:
+    assert stated(looped(write + WEIGHED, "level = 0.5")) == ([mean], False)
+
+
+def test_a_state_that_the_first_batch_makes() -> None:
+    write = "if level is None:\n    level = loss.mean().item()\nelse:\n    " + MOVED.format("loss.mean().item()")
+    assert stated(looped(write + WEIGHED, "level = None")) == (["loss.mean().item())", "loss.mean().item())"], False)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        MOVED.format("loss.std().item()"),
+        MOVED.format("loss.detach().mean(0)"),  # NumPy's arrays have no mean over the ranks
+        "level = 0.9 * level.detach() + 0.1 * loss.mean()",  # the gradient of this batch would be lost
+        "level.mul_(0.9).add_(loss.detach().sum(0))",
+        "level += (loss > 1).sum().item()",
+        "level, count = level + loss.detach().sum(), count + 1",
+        "if loss.mean() > 1:\n    level = level * 2",
+        "if y.sum() > 1:\n    " + MOVED.format("loss.mean().item()"),
+    ],
+)
+def test_a_state_of_one_rank_that_weighs_its_losses_is_a_remark(write: str) -> None:
+    found, told = stated(looped(write + WEIGHED, "level = 0.5\ncount = 0"))
+    assert told and not any("level" in each for each in found)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        MOVED.format("loss.std().item()") + "\nprint(level)",  # only shown
+        MOVED.format("loss.std().item()") + "\nkept.append(level)",
+        "level = 0.5\nlevel = level + loss.std().item()" + WEIGHED,  # of this batch alone
+        "level = level + 1" + WEIGHED,
+        "level = 0.9 * level + epoch" + WEIGHED,
+        "x = x + torch.randn_like(x)\nloss = model(x)",  # the loop makes it anew
+        "loss += loss.std()\nloss = loss + loss.var()",
+        "for each in range(3):\n    level = 0\n    level = level + loss.var()" + WEIGHED,
+        "level = model(level)" + WEIGHED,  # spoken of as what is carried on
+    ],
+)
+def test_what_no_batch_gets_from_the_one_before_is_no_remark(write: str) -> None:
+    assert not stated(looped(write, "level = 0.5\nkept = []"))[1]
+
+
+def centred(moved: str) -> str:
+    write = f"self.centre = self.centre * 0.9 + {moved} * 0.1\n        p = p - self.centre"
+    return ELR.format(made="self.centre = 0", given="index", write=write)
+
+
+@pytest.mark.parametrize(
+    ("moved", "mean", "told"),
+    [
+        ("p.mean().item()", ["p.mean().item()) * 0.1"], False),
+        ("p.detach().sum(0)", [], True),
+        ("len(p)", [], False),
+    ],
+)
+def test_a_state_of_a_loss(moved: str, mean: list[str], told: bool) -> None:
+    assert stated(script(head=centred(moved), loop=LOOP.format("loss = criterion(index, loss)"))) == (mean, told)
+
+
+def test_a_loss_that_some_ranks_call_takes_no_mean() -> None:
+    loop = LOOP.format("loss = criterion(index, loss) if y.sum() > 3 else loss")
+    assert stated(script(head=centred("p.mean().item()"), loop=loop)) == ([], True)
+
+
+def test_the_state_of_an_environment_is_its_own() -> None:
+    head = """
+        class Track:
+            def reset(self):
+                self.at = torch.randn(3)
+                return self.at
+
+            def step(self, action):
+                self.at = self.at + action + torch.randn(3)
+                return self.at, 1.0, False
+
+        class Statistics:
+            def __init__(self):
+                self.mean = 0
+
+            def update(self, x):
+                self.mean = self.mean + 0.1 * (x.sum() - self.mean)
+
+        track, statistics = Track(), Statistics()
+        state = track.reset()
+    """
+    loop = """
+        for step in range(9):
+            {}
+            loss = model((state - statistics.mean).cuda())
+            state, reward, done = track.step(loss.detach().cpu())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+    assert not stated(script(head=head, loop=loop.format("pass")))[1]
+    assert stated(script(head=head, loop=loop.format("statistics.update(state)")))[1]

@@ -131,17 +131,19 @@ class Program(Memoized):
         """The function or class of the program that an expression names."""
         found = self.named(file, func)
         if found is None and isinstance(func, ast.Attribute) and file.names.qualified(func) is None:
-            cls = self.class_of(file, func.value) or self._class_in_slot(file, func.value)
-            found = self.method(cls, func.attr) if cls else None
+            found = self.object_runs(file, func.value, func.attr)
         if found is None and isinstance(func, (ast.Name, ast.Attribute)) and file.names.qualified(func) is None:
-            cls = self.class_of(file, func) or self._class_in_slot(file, func)  # an object that can be called
-            found = self.method(cls, "__call__") if cls else None
+            found = self.object_runs(file, func, "__call__")  # an object that can be called
         return found
 
     def runs(self, file: File, call: ast.Call) -> list[ast.AST]:
         """What of the program a call may run: its callee, or one of several commands."""
         callee = self.callee(file, call)
         return [callee] if callee is not None else list(self.commands(file, call.func))
+
+    def object_runs(self, file: File, node: ast.expr, method: str) -> Function | None:
+        """The method of the program's class whose object an expression is."""
+        return self.method(self.class_of(file, node) or self._class_in_slot(file, node), method)
 
     def commands(self, file: File, func: ast.expr) -> tuple[Function, ...]:
         """The functions of which `args.func` is one by `set_defaults(func=...)`, and `COMMANDS[name]` by a dict."""

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.program.batches import carried, memories, over_the_batch
 from transplt.fixers.distributed.program.gradient_reads import set_anew
+from transplt.fixers.distributed.program.kept_states import base_of
 from transplt.program.program import enclosing_function, text_of
 from transplt.program.reached_functions import functions_run_from
 from transplt.program.wrapper_places import buffers_apart
-from transplt.syntax.nodes import by_place, last_name, of_kind
+from transplt.syntax.nodes import begins, by_place, last_name, of_kind
 from transplt.syntax.scan import chain
 
 _LOSS = (
@@ -29,6 +30,12 @@ _TABLE = (
     "NPU353",
     "a table that is kept over batches: each rank writes the rows of its own batches",
     "write them at a place that all ranks reach, and share them afterwards: npu_port.share_rows(table, index)",
+)
+_STATE = (
+    "NPU353",
+    "{name} is kept over batches and decides how the next ones train: each rank makes its own of its own batches",
+    "make it of all of them: take npu_port.mean_over_ranks(...) or npu_port.sum_over_ranks(...) of what it is given "
+    "here, on all ranks",
 )
 _SURGERY = (
     "NPU353",
@@ -82,6 +89,18 @@ def _combined(bench: Bench) -> Iterator[ast.Attribute]:
             yield from set_anew(function)
 
 
+def _remark_states(bench: Bench, memory: ast.expr | None, tables: set[str]) -> None:
+    """One remark for the states that a function moves, but for a memory and tables, of which we speak apart."""
+    code, message, help_ = _STATE
+    about = next(of_kind(ast.ClassDef, chain(memory)), None) if memory is not None else None
+    tables.add(last_name(base_of(memory)) if memory is not None else "")
+    states = [(slot[2], move) for slot, (move, *_) in reversed(bench.verdict.states) if move.file is bench.file]
+    places = {enclosing_function(move.stmt): (name, move.stmt) for name, move in states
+              if name not in tables and about not in chain(move.stmt)}  # fmt: skip
+    for name, stmt in sorted(places.values(), key=lambda each: begins(each[1])):
+        bench.decide(stmt, code, message.format(name=name), help_)
+
+
 def remark_mathematics(bench: Bench) -> None:
     """One remark for each of these in the file on the bench."""
     file = bench.file
@@ -92,6 +111,7 @@ def remark_mathematics(bench: Bench) -> None:
         each = memory is queue or _is_apart(bench, memory)
         code, lost, own, help_ = _MEMORY
         bench.decide(memory, code, own if each else lost, help_)
+    _remark_states(bench, memory, tables)
     for every, why in ((over_the_batch(file), _LOSS), (_combined(bench), _SURGERY)):
         if (compared := next(every, None)) is not None:
             bench.decide(compared, *why)

@@ -17,6 +17,7 @@ from transplt.fixers.distributed.program.batches import carried
 from transplt.fixers.distributed.program.custom_optimizers import has_groups, step_by_hooks
 from transplt.fixers.distributed.program.datasets import shuffles
 from transplt.fixers.distributed.program.divergence import Divergence, find_divergence
+from transplt.fixers.distributed.program.kept_states import KeptStates, Move
 from transplt.fixers.distributed.program.share_sums import SharedFile, by_length_of_all, is_mean
 from transplt.fixers.distributed.sharing import DRAWN, FOLLOWING, shares
 from transplt.flow.callees import DATA_PARALLEL
@@ -74,6 +75,7 @@ class Verdict:
     shares: Shares
     unused: frozenset[Variable] = frozenset()
     gathered: Mapping[ast.expr, File] = field(default_factory=dict)  # of what all ranks take the mean
+    states: list[tuple[Variable, list[Move]]] = field(default_factory=list)  # which differ between the ranks
 
 
 def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...]) -> Verdict:
@@ -83,7 +85,8 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     given = models.training, steps, evaluating_calls(models.training, found), frozenset(models.wrapped)
     ways = find_divergence(*given)
     _leave_whole(models, ways, found)
-    gathered, tried = dict([*_ratios(ways, found), *_figures(ways)]), dict[ast.expr, File]()
+    means = KeptStates(ways).means()
+    gathered, tried = dict([*_ratios(ways, found), *_figures(ways), *means]), dict[ast.expr, File]()
     while gathered != tried:  # what all ranks decide by such a figure makes the others run alike
         tried, ways = gathered, find_divergence(*given, frozenset(gathered))
         gathered = {node: file for node, file in tried.items() if ways.is_uniform(file, node)}
@@ -106,7 +109,8 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
         refusals.append(Refusal(*first, f"the model of -t cannot be wrapped: {why}", help_))
     if why:
         refusals += _beside_optimizers(models)
-    return Verdict(refusals, why, steps, ways, found, frozenset() if why else unused, gathered)
+    states = [] if refusals else list(KeptStates(ways).moves())
+    return Verdict(refusals, why, steps, ways, found, frozenset() if why else unused, gathered, states)
 
 
 def _leave_whole(models: Models, ways: Divergence, found: Shares) -> None:

@@ -152,7 +152,7 @@ class Varying:
         known = file.names.qualified(func) or ""
         if known in CLOCK or (known in _GENERATORS and not arguments_of(call)):
             return True
-        if _draws(known, last) and self.in_training(file, call):
+        if draws(known, last) and self.in_training(file, call):
             return True
         asked = func.value if isinstance(func, ast.Attribute) and last in ("step", "reset") else None
         callee = self.program.callee(file, call) if asked is not None else None
@@ -275,6 +275,15 @@ class Varying:
                             self._mark(file, each.value)
             case ast.Call():
                 self._kept(file, node)
+                self._spread_out(file, node)
+
+    def _spread_out(self, file: File, call: ast.Call) -> None:
+        """Mark what `f(*values)` gives to a function."""
+        starred = [] if self._alone else [each.value for each in call.args if isinstance(each, ast.Starred)]
+        function = self.program.callee(file, call) if any(self.varies(file, each) for each in starred) else None
+        if isinstance(function, FUNCTIONS):
+            for arg in function.args.args[isinstance(parent(function), ast.ClassDef) :]:
+                self._add(self.program.parameter_slot(function, arg.arg), call)
 
     def _kept(self, file: File, call: ast.Call) -> None:
         """Mark what holds what a call is given; what a method of the program keeps, it assigns."""
@@ -388,7 +397,7 @@ def batch_of(file: File, loop: ast.For | ast.AsyncFor) -> ast.expr | None:
     return loop.target
 
 
-def _draws(name: str, last: str) -> bool:
+def draws(name: str, last: str) -> bool:
     """True for what draws from a generator that each rank has its own state of while it trains."""
     if name.startswith("torch."):
         return last in names_of("torch", "draws")
@@ -402,7 +411,7 @@ def _forward_draws(program: Program) -> bool:
     ]
     below = [(program.owner[each], each) for file, top in passes for each in functions_run_in(program, file, top)]
     return any(
-        _draws(file.names.qualified(call.func) or "", last_name(call.func)) and not if_training(call)
+        draws(file.names.qualified(call.func) or "", last_name(call.func)) and not if_training(call)
         for file, function in (*passes, *below)
         for call in inner_nodes(function, ast.Call)
     )
