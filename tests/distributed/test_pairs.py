@@ -827,6 +827,17 @@ def test_a_stream_that_is_written_is_opened_by_rank_0(opens: str) -> None:
     )
 
 
+@pytest.mark.parametrize("call", ["logging.basicConfig(filename={}, level=1)", "handler = logging.FileHandler({})"])
+def test_a_log_is_a_file_of_rank_0(call: str) -> None:
+    found = output(script(head="import logging\nimport os\n" + call.format('"log.txt"')))
+    assert call.format('"log.txt" if npu_port.is_first() else os.devnull') in found
+
+
+@pytest.mark.parametrize("call", ["logging.basicConfig(level=1)", "h = logging.StreamHandler()", "net.FileHandler(1)"])
+def test_a_log_without_a_file_stays(call: str) -> None:
+    assert "devnull" not in output(script(head="import logging\n" + call))
+
+
 @pytest.mark.parametrize("opens", ['gzip.open("m")', 'gzip.open("m", "rb")', 'net.open("m", "wb")', 'Image.open("m")'])
 def test_a_stream_that_is_read_is_opened_by_all(opens: str) -> None:
     found = output(script(head="import gzip", tail=f"with {opens} as f:\n    net.keep(f)"))

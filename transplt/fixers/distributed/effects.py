@@ -17,6 +17,7 @@ from transplt.fixers.distributed.program.outputs import (
     happens_once,
     holds_writer,
     only_writes,
+    opened,
     opens_to_write,
     written_place,
 )
@@ -244,9 +245,8 @@ class Effects:
         """A file that is written here and there: the other ranks write into nothing."""
         bench = self.bench
         for call in bench.file.scan.calls:
-            if not opens_to_write(bench.file, call) or not self.runs_after_start(call):
-                continue
-            if self._is_own(call, call.args[0]):
+            path = opened(bench.file, call)
+            if path is None or not self.runs_after_start(call) or self._is_own(call, path):
                 continue
             node = statement(call)
             if isinstance(node, ast.With) and self._guardable(node):
@@ -254,7 +254,7 @@ class Effects:
             if isinstance(node, ast.With):
                 self._wait_behind(node)
             nothing = f"{bench.standard('os')}.devnull"
-            bench.rewrite(call.args[0], _CODE, "only rank 0 writes this file", only_if(bench.first, nothing))
+            bench.rewrite(path, _CODE, "only rank 0 writes this file", only_if(bench.first, nothing))
 
     def _wait_behind(self, node: ast.stmt) -> None:
         """All ranks wait for data that rank 0 writes before training: they may read them next."""

@@ -53,6 +53,16 @@ def fetches(file: File, call: ast.Call) -> bool:
     return (file.names.qualified(call.func) or "").removeprefix("six.moves.") in _FETCHES
 
 
+def opened(file: File, call: ast.Call) -> ast.expr | None:
+    """The path that a call opens to write, as `logging` does for a log."""
+    match file.names.qualified(call.func):
+        case "logging.basicConfig":
+            return keyword_of(call, "filename")
+        case "logging.FileHandler":
+            return argument_at(call, 0, "filename")
+    return call.args[0] if opens_to_write(file, call) else None
+
+
 def opens_to_write(file: File, call: ast.Call) -> bool:
     """True for `open(path, "w")`, `gzip.open(path, "wb")` and the like."""
     mode = argument_at(call, 1, "mode")

@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import dataclass
 
-from transplt.fixers.distributed.program.outputs import happens_once, opens_to_write
+from transplt.fixers.distributed.program.outputs import happens_once, opened
 from transplt.fixers.distributed.program.process_paths import names_written_to
 from transplt.fixers.distributed.program.random_draws import SEEDED_BY, seeded
 from transplt.program.program import LOADERS, File, Function, Program
@@ -70,7 +70,7 @@ def _before_effects(program: Program, body: list[ast.stmt], first: ast.stmt) -> 
     for node in body[: body.index(first)]:
         for call in inner_nodes(node, ast.Call):  # what one rank alone is to write
             known = file.names.qualified(call.func) == "wandb.init" or last_name(call.func) == "SummaryWriter"
-            if known or opens_to_write(file, call):
+            if known or opened(file, call) is not None:
                 return node
         if id(node) in named:
             return node
@@ -78,6 +78,8 @@ def _before_effects(program: Program, body: list[ast.stmt], first: ast.stmt) -> 
             owner = program.owner[function]
             calls = list(inner_nodes(function, ast.Call))
             if any(happens_once(owner, call) or last_name(call.func) in _FOLDERS for call in calls):
+                return node
+            if any(opened(owner, call) is not None for call in calls):
                 return node
             if named and any(id(each) in named for each in inner_nodes(function, ast.Assign)):
                 return node
