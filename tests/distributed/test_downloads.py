@@ -365,3 +365,58 @@ def test_files_that_were_there_before_send_no_rank_past_other_collectives() -> N
     """
     found = output(script(head="import os", model=model, loop=loop))
     assert "mean_loss = npu_port.mean_over_ranks(loss)\n" in found and "continue" in found, found
+
+
+CACHED = """
+import os
+import numpy as np
+
+class Points(torch.utils.data.Dataset):
+    def __init__(self, path):
+        self.path = path
+        {made}
+
+    def process(self):
+        rows = {rows}
+        np.save(self.path, rows)
+
+    def __getitem__(self, index):
+        {read}
+        return index
+
+points = Points("points.npy")
+"""
+MAKES = "if not os.path.exists(path):\n            self.process()"
+
+
+def cached(made: str, rows: str = "np.arange(9)", read: str = "pass") -> str:
+    return CACHED.format(made=made, rows=rows, read=read)
+
+
+def test_what_a_dataset_makes_where_it_is_missing_is_made_by_one_rank() -> None:
+    result = distributed(script(head=cached(MAKES)))
+    found = result.data.decode()
+    assert "\n" + locked(f"        {MAKES}") in found
+    assert found.count("first_on_host") == 1 and "same_draws" not in found and left(result) == []
+    either = "if os.path.isfile(path):\n            rows = np.load(path)\n        else:\n            np.save(path, [1])"
+    assert output(script(head=cached(either))).count(LOCK) == 1
+
+
+def test_the_rank_that_has_drawn_what_it_makes_goes_on_as_the_others() -> None:
+    found = output(script(head=cached(MAKES, "np.random.rand(9)")))
+    assert "                self.process()\n        npu_port.same_draws()\n" in found
+
+
+def test_a_file_of_a_sample_that_several_ranks_may_write_is_left_to_the_reader() -> None:
+    read = "if not os.path.exists(str(index)):\n            np.save(str(index), [1])"
+    result = distributed(script(head=cached("pass", read=read)))
+    assert left(result) == ["NPU344"] and "first_on_host" not in result.data.decode()
+
+
+@pytest.mark.parametrize(
+    ("made", "read"),
+    [("pass", "pass"), ("rows = np.load(path)", "rows = np.load(str(index))"), ("assert os.path.exists(path)", "pass")],
+)
+def test_a_dataset_that_only_reads_has_no_lock(made: str, read: str) -> None:
+    result = distributed(script(head=cached(made, read=read)))
+    assert "first_on_host" not in result.data.decode() and left(result) == []

@@ -10,7 +10,9 @@ import ast
 from collections.abc import Iterator
 
 from transplt.fixers.distributed.current_program import Bench
+from transplt.fixers.distributed.program.divergent_values import draws
 from transplt.fixers.distributed.program.downloads import (
+    cached_samples,
     download_calls,
     fetching_functions,
     names_in,
@@ -21,12 +23,15 @@ from transplt.fixers.distributed.program.downloads import (
 )
 from transplt.program.models import is_optimizer
 from transplt.program.program import File, enclosing_function
-from transplt.syntax.nodes import block_of, own_nodes, place_in_block
+from transplt.program.reached_functions import functions_run_from
+from transplt.syntax.nodes import block_of, inner_nodes, last_name, own_nodes, place_in_block
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 _CODE, _LEFT = "NPU343", "NPU344"
-_MESSAGE = "the ranks of a host take turns: the first downloads, the others find the file"
+_MESSAGE = "the ranks of a host take turns: the first fetches or makes the file, the others find it"
 AT_ONCE = "every rank downloads this at the same time"
+_WRITES = "every rank may write this at the same time"
+_ASIDE = "write it under a name of the process, and rename it when it is whole: os.replace(own, path)"
 _DO = 'let the ranks take turns: with npu_port.first_on_host("downloads"):'
 
 
@@ -39,6 +44,7 @@ class Downloads:
         self.regions: list[tuple[list[ast.stmt], ast.Call]] = []
         self.apart: list[ast.Call] = []  # in a lambda, or in what runs at another time than its statement
         self.left: list[tuple[ast.Call, str]] = []
+        self.cached: set[ast.Call] = set()
         self._plan()
 
     def covers(self, node: ast.AST) -> bool:
@@ -51,9 +57,16 @@ class Downloads:
         """The locks of the file on the bench."""
         bench = self.bench
         for call, why in self.left:
-            bench.left(call, f"{AT_ONCE}, {why}", _DO, code=_LEFT)
-        for run, _ in self.regions:
+            bench.left(call, f"{_WRITES if call in self.cached else AT_ONCE}, {why}", _DO, code=_LEFT)
+        for run, call in self.regions:
             bench.wrap(run, f'with {bench.call("first_on_host")}("downloads"):', _CODE, _MESSAGE)
+            if call in self.cached and bench.alike(run[0]) and bench.fits(run[-1]) and self._draws(run):
+                why = "the rank that makes the file has drawn random numbers: all go on with those of rank 0"
+                bench.after(run[-1], [f"{bench.call('same_draws')}()"], _CODE, why)
+        for file, call in cached_samples(self.ways):
+            if file is bench.file:
+                bench.left(call, f"{_WRITES}, and read what another one has half written", _ASIDE, code=_LEFT)
+                break
         for call in self.apart:
             bench.put_around(call, _CODE, _MESSAGE, bench.call("one_by_one"), prefix="lambda: ")
 
@@ -61,9 +74,10 @@ class Downloads:
 
     def _plan(self) -> None:
         places: dict[int, tuple[list[ast.stmt], ast.Call]] = {}
-        for file, call in download_calls(self.ways):
+        for file, call, cached in download_calls(self.ways):
             if file is not self.bench.file:
                 continue
+            self.cached |= {call} if cached else set()
             if runs_later(call):
                 self.apart.append(call)
                 continue
@@ -111,6 +125,14 @@ class Downloads:
             elif isinstance(node, ast.Assign) and self.ways.asks_files(file, node.value) and names_stored(node) & asked:
                 first = at
         return block[first : index + 1]
+
+    def _draws(self, run: list[ast.stmt]) -> bool:
+        """True for code that draws random numbers, in what it calls too."""
+        places: list[tuple[File, ast.AST]] = [(self.bench.file, each) for each in run]
+        below = functions_run_from(self.program, places)
+        inside = [*places, *((self.program.owner[each], each) for each in below)]
+        calls = [(file, call) for file, node in inside for call in inner_nodes(node, ast.Call)]
+        return any(draws(file.names.qualified(call.func) or "", last_name(call.func)) for file, call in calls)
 
     def _together(self, file: File, nodes: list[ast.stmt]) -> bool:
         """True for code that trains, makes an optimizer, wraps a model or starts the process group."""

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from transplt.fixers.distributed.program.divergence import Divergence
 from transplt.fixers.distributed.program.divergent_values import ASKS
-from transplt.fixers.distributed.program.outputs import fetches, opens_to_write
-from transplt.program.program import File, Function, enclosing_function
+from transplt.fixers.distributed.program.outputs import fetches, opens_to_write, writes_file
+from transplt.program.program import File, Function, class_name, enclosing_function
+from transplt.program.reached_functions import functions_run_from
 from transplt.program.training import Training
 from transplt.syntax.nodes import by_place, inner_nodes, is_false, keyword_of, last_name, place_in_block
 from transplt.syntax.scan import chain, statement
@@ -29,27 +30,52 @@ def fetching_functions(training: Training, but: Function | None) -> set[ast.AST]
     }
 
 
-def download_calls(divergence: Divergence) -> Iterator[tuple[File, ast.Call]]:
-    """What downloads, and the calls of functions that do so where the caller has asked for files."""
+def download_calls(divergence: Divergence) -> Iterator[tuple[File, ast.Call, bool]]:
+    """What downloads, and the calls of functions that do so where the caller has asked for files; True for what writes
+    the files of a data set that were not there."""
     seen: set[ast.AST] = set()
     pending = [
-        (file, call)
+        (file, call, False)
         for file in divergence.program.files
         for call in by_place(file.scan.calls)
         if ((asked := keyword_of(call, "download")) is not None and not is_false(asked)) or fetches(file, call)
     ]
+    pending += [(file, call, True) for file, call in _written_by(divergence, "__init__")]
     while pending:
-        file, call = pending.pop(0)
-        yield file, call
+        file, call, cached = pending.pop(0)
+        makes = cached and bool(divergence.around(file, call, files=True))
+        if makes or not cached:
+            yield file, call, cached
         function = enclosing_function(call)
-        if function is None or function in seen:
+        if function is None or function in seen or makes:
             continue
         seen.add(function)
         pending += [
-            (at, site)
+            (at, site, cached)
             for at, site in divergence.sites(function)
-            if divergence.around(at, site, files=True) or _is_in_condition(site)
+            if cached or divergence.around(at, site, files=True) or _is_in_condition(site)
         ]
+
+
+def cached_samples(divergence: Divergence) -> Iterator[tuple[File, ast.Call]]:
+    """What writes the file of a sample that was not there, in whatever process reads it."""
+    for file, call in _written_by(divergence, "__getitem__"):
+        if divergence.around(file, call, files=True):
+            yield file, call
+
+
+def _written_by(divergence: Divergence, method: str) -> Iterator[tuple[File, ast.Call]]:
+    """What a method of the data sets of a program writes: a process does so for itself, wherever it may."""
+    program = divergence.program
+    sets = [(file, cls) for file in program.files for cls in file.scan.classes
+            if any(last_name(base).endswith("Dataset") for base in cls.bases)]  # fmt: skip
+    made = [(program.owner[each], each) for file, cls in sets
+            if (each := program.method(class_name(file, cls), method)) is not None]  # fmt: skip
+    run = functions_run_from(program, made).union(each for _, each in made)
+    for file in program.files if made else ():
+        for call in by_place(file.scan.calls):
+            if enclosing_function(call) in run and (writes_file(file, call) or opens_to_write(file, call)):
+                yield file, call
 
 
 def users(place: ast.stmt, call: ast.Call) -> list[ast.stmt]:
