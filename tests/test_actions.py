@@ -242,9 +242,9 @@ def test_kernels_that_a_file_compiles_are_one_thing_with_it(blocks: str, expecte
 def test_kernels_that_setup_builds_too_are_one_thing_with_what_compiles_them() -> None:
     found = [line_of("grid/src/grid.cu", 2, "NPU806", "cuda.h"), built("grid/setup.py", "_grid", "src/grid.cu"),
              built("grid/backend.py", "_grid_encoder", "src/grid.cu"), at("grid/backend.py", 4, "NPU554")]  # fmt: skip
-    assert titles(actions_of(found)) == ["Replace the CUDA kernel grid (grid), or rewrite it for the NPU"]
+    assert titles(actions_of(found)) == ["Replace the CUDA kernel grid, or rewrite it for the NPU"]
     found += [at("grid/setup.py", 3, "NPU550", "torch.utils.cpp_extension.CUDAExtension")]
-    assert titles(actions_of(found)) == ["Replace the CUDA kernel grid (grid), or rewrite it for the NPU"]
+    assert titles(actions_of(found)) == ["Replace the CUDA kernel grid, or rewrite it for the NPU"]
 
 
 @pytest.mark.parametrize(

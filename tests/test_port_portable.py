@@ -294,19 +294,53 @@ def test_commits_that_are_not_for_npus_are_named() -> None:
     ("blocks", "path", "of", "said"),
     [
         ("import", "net.py", {}, True),
-        ("import", "old.py", {}, False),
+        ("import", "old.py", {}, True),
+        ("first step", "net.py", {}, True),
         ("import", "net.py", {"option": "--x"}, False),
-        ("import", "net.py", {"blocks": "first step"}, False),
-        ("first step", "net.py", {}, False),
+        ("import", "net.py", {"late": "called"}, False),
+        ("import", "net.py", {"details": (("function", "plan()"),)}, False),
+        ("import", "net.py", {"code": "NPU293"}, False),  # on every device
+        ("import", "requirements.txt", {}, False),
+        ("later", "net.py", {}, False),
     ],
 )
-def test_what_stops_all_that_is_ported_is_said_first(blocks: str, path: str, of: dict[str, str], said: bool) -> None:
+def test_what_stops_all_training_is_said_first(blocks: str, path: str, of: dict[str, Any], said: bool) -> None:
     (found,) = (part := action("Replace x", f"{path}:3", blocks=blocks)).findings
-    left = [replace(part, findings=(replace(found, **of),))]  # type: ignore[arg-type]
+    found = replace(found, **of)
+    left = [replace(part, findings=(found,), codes=(found.code,))]
     stopped = {"old.py": "stop at import x (old.py)", "more.py": "stop at import x (more.py)"}
     text = body(["device.py"], ["Choose it"], "torch 2.6", None, None, [], left, [], stopped)
-    assert ("**Does not start on an NPU yet**: what is left stops its import." in text) == said
+    assert text.splitlines()[2].startswith("**Not ready**: on an NPU no program trains until this is done:") == said
+    assert text.count("- Replace x") <= 1
     assert "Programs that come to them on an NPU stop at import x." in text
+
+
+@pytest.mark.parametrize(
+    ("reached", "said"),
+    [
+        ({}, "Not ready"),
+        ({"train.py": ["train.py", "net.py"]}, "Not ready"),
+        ({"train.py": ["net.py"], "tune.py": ["net.py", "old.py"]}, "Not ready"),
+        ({"train.py": ["train.py"]}, "Not ready"),  # it may be loaded by its name
+        ({"train.py": ["net.py"], "tune.py": ["old.py"]}, "`train.py` stops"),
+        ({"train.py": ["net.py"], "tune.py": ["net.py"], "a/run.py": []}, "`train.py`, `tune.py` stop"),
+    ],
+)
+def test_programs_that_do_not_train_are_named_where_others_do(reached: dict[str, list[str]], said: str) -> None:
+    left = [action("Replace x", "net.py:3", blocks="import")]
+    text = body(["device.py"], ["Choose it"], "torch 2.6", None, None, [], left, programs=reached)
+    start = f"**In part**: on an NPU {said}" if "stop" in said else "**Not ready**: on an NPU no program trains"
+    assert text.splitlines()[2] == f"{start} until this is done:"
+
+
+def test_kernels_of_a_branch_are_left_and_named_together() -> None:
+    title = "Replace the CUDA kernel {name}, or rewrite it for the NPU"
+    parts = [action(title, f"{name}/grid.py:3", api=name, late="branch", code="NPU553") for name in ("hash", "net")]
+    both = "the CUDA kernels hash and net (`hash/grid.py:3`, `net/grid.py:3`)"
+    assert left_of(*parts) == [f"- Add code for NPUs beside {both}"]
+    assert left_of(action("Do not pass verbose to {name}", "a.py:3", api="x")) == [
+        "- Do not pass verbose to x (`a.py:3`)"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -337,9 +371,12 @@ def test_what_is_not_ported_is_said_first(project: Path) -> None:
     flash = "import torch\nfrom flash_attn import flash_attn_func\n\nx = torch.ones(1).cuda()\n"
     commit(project, "flash", net=flash, train_net="import net\n\nprint(net.x.cuda())\n")
     text = port(project)[0]
-    assert text.splitlines()[2] == (
-        "**Not ported**: `train_net.py`, `net.py`. Programs that come to them on an NPU stop at import flash_attn."
-    )
+    assert text.splitlines()[2:5] == [
+        "**Not ready**: on an NPU no program trains until this is done:", "",
+        "- Add code for NPUs beside flash_attn: no NPU support (`net.py:2`)",
+    ]  # fmt: skip
+    why = "`train_net.py`, `net.py`. Programs that come to them on an NPU stop at import flash_attn."
+    assert f"**Not ported**: {why}\n" in text
     assert "Add the NPU case" not in text and "net.py" not in git(project, "diff", "--name-only", "main", "npu-port")
 
 
@@ -377,7 +414,7 @@ def test_a_place_says_when_it_is_met_and_is_listed_once(project: Path) -> None:
         """
     commit(project, "more", many=textwrap.dedent(many))
     done = CliRunner().invoke(main, ["port", str(project), "--style", "portable", "--exit-zero"])
-    left = [line for line in done.stdout.partition("## What is left")[2].splitlines() if "many.py" in line]
+    left = [line for line in done.stdout.splitlines() if "many.py" in line]
     several = "- Use DistributedDataParallel on several NPUs: DataParallel stops there"
     assert f"{several} (only with --parallel; `many.py:9`)" in left
     assert not [line for line in left if "transformers" in line]
@@ -705,7 +742,8 @@ def test_what_only_tries_a_module_out_stops_no_training(
     asked = ["-i", str(project), "-o", str(tmp_path / "out"), "--style", "portable", "--exit-zero", "--no-html"]
     said = CliRunner().invoke(main, asked).stderr
     assert f"{name}.py:9" in said and ("stops at the first step" in said) == stops
-    assert f"`{name}.py:9`" in port(project)[0].partition("## What is left")[2]
+    text, said = port(project)
+    assert f"`{name}.py:9`" in text and ("**Not ready**" in text) == stops == ("not ready for a pull" in said)
 
 
 def test_a_branch_without_commits_says_of_nothing_that_it_does_it() -> None:

@@ -65,6 +65,7 @@ class Aside:
     tabled: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by path too: what is chosen from a table
     failing: Mapping[str, str] = field(default_factory=dict)  # by path: what its programs do where no CUDA is, in words
     trainers: Mapping[str, str] = field(default_factory=dict)  # by path: so where it trains through what takes no NPU
+    programs: Mapping[str, bool] = field(default_factory=dict)  # by path, what is started to train: may load any module
 
     def used(self, path: str, name: str) -> str | None:
         """The option without which no other file uses a name of a file; empty where none does, None where one may."""
@@ -275,6 +276,8 @@ def aside_of(
     late = _late(plain, reached, starts, meant, tree, leading, loaded)
     inside = _programs_inside(leading, tree, started)
     others = late.others.union(path for path in reached if _below(path, inside))
+    programs = {path: any(every[each].loads for each in closure([path], tree.leads.__getitem__))
+                for path in leading - tree.imported if every[path].starts or every[path].acts}  # fmt: skip
     named = _loaded(leading.intersection(started), tree.leads, every)
     unnamed = frozenset(reached - named - _loaded(loaded, tree.leads, every) if named else ())
     tops = {path.partition("/")[0] for path in meant if "/" in path}  # some have nothing that what is started loads
@@ -283,6 +286,7 @@ def aside_of(
     return replace(
         late, python=python, folders=_folders(every, python), others=others, unnamed=unnamed, foreign=foreign,
         inside=inside, trains=True, chosen=_chosen(reached, tree) | words, tabled=_from_tables(tree),
+        programs=programs,
     )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ _SCRIPT = marked("starts the program of {name} on NPUs; the file is now part of 
 #: The comment above bounds, in a list of lines.
 _BOUNDS = "# Without these, what is listed above cannot be imported"
 _RAISED = marked("{twin} requires newer ones: test the project with them")
-_TOO_OLD, _TOO_WIDE = "too old for torch-npu or what goes with it", "also those that torch-npu has no wheel for"
+_TOO_OLD, _TOO_WIDE = "too old for torch-npu or what goes with it", "not all of which torch-npu has wheels for"
 #: The comment above a list in which more than those that are too old became floors.
 _FLOORS = "# Exact versions are floors here: some of them are too old for torch-npu or what goes with it"
 #: One version, as pip has it and as conda does, of which it may name the build.

@@ -266,6 +266,7 @@ def _worked_through(
         written=written,
         portable=worker.project is not None and worker.project.portable,
         bare=bare,
+        facts=worker.project,
         planned=_planned(plan, records),
         notes=(
             *kept_back(plan.config, plan.settings, paths, [item.path for item in found.left_out]),

@@ -57,7 +57,7 @@ class Unit:
     def __str__(self) -> str:
         if not self.kernel:
             return self.folder or "the top folder"
-        return f"{self.kernel} ({self.folder})" if self.folder else self.kernel
+        return f"{self.kernel} ({self.folder})" if self.folder not in ("", self.kernel) else self.kernel
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from transplt.base.finding import Finding
 from transplt.base.language import Sentence
@@ -15,7 +16,7 @@ from transplt.base.render.cell import first_of, visible
 from transplt.base.render.verdict import Verdict
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import separate
-from transplt.engine.actions.groups import PACKAGES, aside
+from transplt.engine.actions.groups import aside
 from transplt.engine.files.dependencies.versions import FAMILY
 from transplt.flow.entry_points import TO_TRAIN
 from transplt.project.port.decisions import decisions
@@ -26,11 +27,13 @@ from transplt.rules.packages import TOO_OLD
 #: So many things to do are listed, and so many places or names of one, files and reasons.
 MOST = 8
 _MOST_OF_ONE, _MOST_FILES, _MOST_WHYS = 3, 4, 2
-#: Codes of what newer releases of packages reject, whatever the device.
-_OF_ANY_DEVICE = frozenset({"NPU153", "NPU154", "NPU159", "NPU293", "NPU313", "NPU514"})
+#: Codes of what newer releases of packages, or of Python, reject, whatever the device.
+_OF_ANY_DEVICE = frozenset({"NPU153", "NPU154", "NPU159", "NPU293", "NPU313", "NPU514", "NPU901"})
+#: The imports of kernels: their sources stay, whatever comes to them.
+_OF_KERNELS = ("NPU553", "NPU554")
 #: Titles of what somebody has to look at, or to decide, before it is known to stop anything; of what stays for CUDA.
 _PERHAPS = re.compile(
-    r"Add the NPU case|Check(?! what bec)|Decide (?!what an)|Do |Find out|Keep (?!NPUs)|Test |.*not supported on"
+    r"Add the NPU case|Check(?! what bec)|Decide (?!what an)|Do (?!not)|Find out|Keep (?!NPUs)|Test |.*not supported on"
 )
 _REPLACE = re.compile(r"^Replace (.+?)(?:, or rewrite (?:it|them) for the NPU)?(?=:|$)")
 _CODE = re.compile(r"(?<!setup)\.py\Z")
@@ -48,38 +51,46 @@ _ABOUT = (
     "The accelerator is chosen in {}: an NPU if torch_npu is installed and finds one, else CUDA as before. On "
     "CUDA and on a CPU the program does what it did."
 )
+_NONE: Mapping[str, Any] = {}
+NOT_READY = "**Not ready**: on an NPU no program trains"
 _BESIDE = "What is for NPUs alone goes beside what CUDA and CPU users run and install, which stays."
 
 
 def body(
     modules: Sequence[str], commits: Sequence[str], torch: str, run: RunOptions | None, proof: Verdict | None,
     checks: Sequence[str], left: Sequence[Action], lists: Sequence[str] = (),
-    stopped: Mapping[str, str] | None = None, newer: Collection[str] = (),
+    stopped: Mapping[str, str] = _NONE, newer: Collection[str] = (), programs: Mapping[str, Collection[str]] = _NONE,
 ) -> str:  # fmt: skip
     """The text, in Markdown. `modules` choose the accelerator, `commits` are the subjects of those on the branch,
     `torch` is the version that it was written for, `run` what `proof` is of; `checks` is what the project's own
     linters say of it. `lists` are its lists of packages for NPUs, `stopped` what programs do on an NPU before they
-    come to a file that stays, `newer` packages of which NPUs need newer releases.
+    come to a file that stays, `newer` packages of which NPUs need newer releases, `programs` the files that each comes
+    to that trains.
     """
     stops = [each for each in separate(left) if each.stops]
     sure = [each for each in stops if not _PERHAPS.match(each.title)]
-    parts = [*_left(sure, stopped or {}, newer)]
-    lines = ["## What this does", "", *_first(parts, stopped or {})]
-    if modules:
-        places = [f"`{visible(each)}`" for each in modules]
-        listed = f" Packages: {' or '.join(f'`{visible(each)}`' for each in lists)}." if lists else ""
-        lines += [_ABOUT.format(f"{len(places)} files" if places[_MOST_OF_ONE:] else ", ".join(places)), ""]
-        lines += [f"On an NPU it needs CANN and torch-npu; it is written for {torch}.{listed}", ""]
+    # What stops a file that stays stops the training that comes to it.
+    first = [each for each in _left(sure, {}, newer) if _is_met_first(each)]
+    parts = [each for each in _left(sure, stopped, newer) if each.title not in {one.title for one in first}]
+    lines = ["## What this does", "", *_first(first, stopped, programs), *_about(modules, torch, lists)]
     subjects = {each.subject for each in decisions("portable") if "merged alone" in each.why}
     if apart := [f"“{visible(each)}”" for each in dict.fromkeys(commits) if each in subjects]:
         lines += [f"{', '.join(apart)}: not for NPUs, and can be merged alone.", ""]
     lines += ["## What was proved", "", *_proved(run, proof, checks)]
-    items = [*_items(parts)]
-    items = [*items[: MOST - 1], f"- and {len(items) - MOST + 1} more"] if items[MOST:] else items
+    items = _at_most([*_items(parts)])
     known = f"is known {'for certain ' * (len(sure) < len(stops))}that stops it on an NPU."
-    told = [_BESIDE, "", *items] if items else [f"Nothing {'else ' * bool(stopped)}{known}"]
+    told = [_BESIDE, "", *items] if items else [f"Nothing {'else ' * bool(first or stopped)}{known}"]
     lines = lines if commits else ["## What this does", "", "No change: there is nothing in this project to convert."]
     return "\n".join([*lines, "", "## What is left", "", *told]) + "\n"
+
+
+def _about(modules: Sequence[str], torch: str, lists: Sequence[str]) -> Iterator[str]:
+    """Where the accelerator is chosen, and what it needs."""
+    if modules:
+        places = [f"`{visible(each)}`" for each in modules]
+        listed = f" Packages: {' or '.join(f'`{visible(each)}`' for each in lists)}." if lists else ""
+        yield from (_ABOUT.format(f"{len(places)} files" if places[_MOST_OF_ONE:] else ", ".join(places)), "")
+        yield from (f"On an NPU it needs CANN and torch-npu; it is written for {torch}.{listed}", "")
 
 
 def _proved(run: RunOptions | None, proof: Verdict | None, checks: Sequence[str]) -> Iterator[str]:
@@ -92,18 +103,42 @@ def _proved(run: RunOptions | None, proof: Verdict | None, checks: Sequence[str]
     yield from (f"- {visible(each)}" for each in checks if ": not run" not in each)
 
 
-def _first(parts: Sequence[Action], stopped: Mapping[str, str]) -> Iterator[str]:
-    """The files that stay since their programs are `stopped`, and that the others do not start."""
+def _first(
+    first: Sequence[Action], stopped: Mapping[str, str], programs: Mapping[str, Collection[str]]
+) -> Iterator[str]:
+    """The programs that do not train on an NPU, and why; the files that stay since their programs are `stopped`."""
+    if first:
+        places = [{each.path for each in part.findings} for part in first]
+        # What no program is seen to come to is loaded by a name that is worked out.
+        known = [each for each in places if any(not each.isdisjoint(reached) for reached in programs.values())]
+        ends = [path for path, reached in programs.items() if any(not each.isdisjoint(reached) for each in known)]
+        some = len(known) == len(places) and len(ends) < len(programs)
+        names = first_of([f"`{visible(each)}`" for each in sorted(ends, key=_by_name)], _MOST_FILES)
+        which = f"**In part**: on an NPU {names} stop{'s' * (len(ends) == 1)}" if some else NOT_READY
+        yield from (f"{which} until this is done:", "", *_at_most([*_items(first)]), "")
     if stopped:
-        first = sorted(stopped, key=lambda each: (not TO_TRAIN.search(each), each.count("/"), each))
-        whys = [*dict.fromkeys(visible(stopped[each]).partition(" (")[0] for each in first)]
-        files = first_of([f"`{visible(each)}`" for each in first], _MOST_FILES)
-        why = f"Programs that come to {'them' if first[1:] else 'it'} on an NPU {first_of(whys, _MOST_WHYS, ', or ')}."
-        yield from (f"**Not ported**: {files}. {why}", "")
-    early = (each for part in parts if part.blocks == "import" for each in part.findings)
-    at_once = (each for each in early if not (each.late or each.option or each.detail("function")))
-    if any(each.blocks in ("", "import") and each.code not in (TOO_OLD, *PACKAGES - {"NPU510"}) for each in at_once):
-        yield from ("**Does not start on an NPU yet**: what is left stops its import.", "")
+        files = sorted(stopped, key=_by_name)
+        whys = [*dict.fromkeys(visible(stopped[each]).partition(" (")[0] for each in files)]
+        named = first_of([f"`{visible(each)}`" for each in files], _MOST_FILES)
+        why = f"Programs that come to {'them' if files[1:] else 'it'} on an NPU {first_of(whys, _MOST_WHYS, ', or ')}."
+        yield from (f"**Not ported**: {named}. {why}", "")
+
+
+def _by_name(path: str) -> tuple[bool, int, str]:
+    """The order of files: first those that train by their names, and those at the top."""
+    return not TO_TRAIN.search(path), path.count("/"), path
+
+
+def _at_most(items: list[str]) -> list[str]:
+    """The first lines of a list, and how many more there are."""
+    return [*items[: MOST - 1], f"- and {len(items) - MOST + 1} more"] if items[MOST:] else items
+
+
+def _is_met_first(part: Action) -> bool:
+    """True for what stops a program on NPUs alone as it starts or at its first step, whatever is asked for."""
+    asked = (each for each in part.findings if not (each.late or each.option or each.detail("function")))
+    blocks = {each.blocks or part.blocks for each in asked if each.code != TOO_OLD}
+    return not _OF_ANY_DEVICE.issuperset(part.codes) and not blocks.isdisjoint(("import", "first step"))
 
 
 def _left(actions: Sequence[Action], stopped: Mapping[str, str], newer: Collection[str]) -> Iterator[Action]:
@@ -114,7 +149,8 @@ def _left(actions: Sequence[Action], stopped: Mapping[str, str], newer: Collecti
         bound = part.codes == (TOO_OLD,) and not any(each.late or each.api == "torch" for each in part.findings)
         met = (each for each in part.findings if bound or _is_met(each))
         code = [each for each in met if not (aside(each) or each.path in stopped)]
-        known = (each for each in code if each.late != "branch" or each.option or each.detail("function"))
+        known = (each for each in code if each.late != "branch" or each.option or each.detail("function")
+                 or each.code in _OF_KERNELS)  # fmt: skip
         named = {each.api.partition(".")[0] for each in known}
         if named and (not _OF_ANY_DEVICE.issuperset(part.codes) or named <= {"torch", *FAMILY, *newer}):
             yield replace(part, findings=tuple(code))
@@ -142,4 +178,5 @@ def _items(parts: Sequence[Action]) -> Iterator[str]:
     for (title, *when), found in same.items():
         names = first_of([name for name, _ in found], _MOST_OF_ONE, " and ")
         where = first_of([place for _, places in found for place in places], _MOST_OF_ONE)
+        title = title.replace(" kernel {}", " kernels {}") if len(found) > 1 else title
         yield f"- {title.replace('{}', names, 1)} ({'; '.join(filter(None, [', '.join(when), where]))})"

@@ -46,11 +46,12 @@ from transplt.engine.actions.actions import actions_of
 from transplt.engine.files.dependencies.codes import ADDED
 from transplt.engine.files.python_in import python_of_cells
 from transplt.flow.chooser_place import STOPS
+from transplt.flow.import_layout import layout_of, reached_from
 from transplt.project.checking.checked_file import moved
 from transplt.project.options import Options, find_source, make_plan
 from transplt.project.pins import LIST_FOR_NPUS
 from transplt.project.port import checklist, devcontainer
-from transplt.project.port.body import body
+from transplt.project.port.body import NOT_READY, body
 from transplt.project.port.decisions import ON_REQUEST
 from transplt.project.port.own_tools import OwnTools
 from transplt.project.port.steps import Changed, PortStep, replays, steps_of
@@ -231,7 +232,10 @@ def port(
                 _choosing(grown.folder, {*modes, *(each.path for each in files)}), subjects(top, begun, grown.tip),
                 checklist.target(result), run, done.proof, checks, done.left, lists, _stopped(result),
                 {each.api for each in result.findings if each.code in OLD_PINS} - {"pkg_resources"},
+                _programs(result),
             )  # fmt: skip
+            if NOT_READY in done.body:
+                done.notes.append("not ready for a pull request: on an NPU no program trains yet; the text says why")
         if run is not None and pack is not None:
             done.notes.append(f"card pack: {pack_of(reference, grown.folder, run, pack, progress, data)}")
         if done.commits:
@@ -370,6 +374,16 @@ def _only_in_edits(grown: _Branch, done: Port, again: Sequence[Finding]) -> list
 def _stopped(result: RunResult) -> dict[str, str]:
     """What programs do on an NPU before they come to a file, by the path of that."""
     return {each.path: why for record in result.files for each in record.findings if (why := each.detail(STOPS))}
+
+
+def _programs(result: RunResult) -> dict[str, set[str]]:
+    """The files that each program comes to that is started to train, by its path."""
+    facts = result.facts
+    if facts is None:
+        return {}
+    layout, programs = facts.once(layout_of), facts.aside.programs
+    loaded = layout.edges.keys() - programs.keys()
+    return {path: {*reached_from(layout, path), *(loaded if loads else ())} for path, loads in programs.items()}
 
 
 def _lists(edits: Iterable[Finding], own: Iterable[str]) -> list[str]:

@@ -22,6 +22,7 @@ from transplt.base.finding import (
 )
 from transplt.base.language import Sentence, marked
 from transplt.base.settings import Settings, TorchTarget
+from transplt.flow.facts import ProjectFacts
 from transplt.project.project_findings import OLD_PINS
 from transplt.rules.reasons import words_of
 
@@ -80,7 +81,7 @@ class RunResult:
     left out files over the size limit, `kept` files of the output before that a user had changed. `planned` are
     sentences on a plan: what was done as it says, and what was not. `notes` are sentences for the summary alone: they
     may name places outside. `portable`: the project chooses between CUDA and the NPU by itself; `bare`: none of its
-    findings and files asks for a card.
+    findings and files asks for a card; `facts` are what was read of it as a whole.
     """
 
     name: str
@@ -100,6 +101,7 @@ class RunResult:
     notes: tuple[str, ...] = ()
     portable: bool = False
     bare: bool = False
+    facts: ProjectFacts | None = field(default=None, repr=False)
 
     @property
     def findings(self) -> list[Finding]:
