@@ -9,7 +9,7 @@ from transplt.base.language import marked
 from transplt.base.settings import TORCH_VERSIONS
 from transplt.base.text.requirement import Requirement, normalised
 from transplt.rules.package_releases import sets_of, shipped
-from transplt.rules.since import only_older
+from transplt.rules.since import may_be_older, only_older
 from transplt.rules.tables import read_table
 from transplt.rules.versions import version_key
 
@@ -89,6 +89,13 @@ def beside_newer(package: str, other: str) -> str:
     return str(_table()[f"newer_{other}"].get(package, ""))
 
 
+def keeps(requirements: Iterable[Requirement], package: str, release: str) -> bool:
+    """True where a list allows no `release` of a package or newer: it bounds it, or asks for what does (old scipy)."""
+    spans = {package: ("0", release), **_table()["bounds"].get(f"{package} {release}", {})}
+    asked = ((each.specifier, spans.get(normalised(each.name), ("", "0"))) for each in requirements)
+    return any(only_older(versions, end) and not may_be_older(versions, first) for versions, (first, end) in asked)
+
+
 def below(package: str, first: str, python: str, names: Collection[str]) -> str:
     """The bound of a package that is raised to its `first` release that will do (`,<13`): what others of a list cannot
     be imported beyond, else the next release that may break what calls it, with a wheel for newer Pythons where one
@@ -129,7 +136,7 @@ def no_wheel(pin: Requirement, torch: str, python: str) -> str:
     first = first_wheel(normalised(pin.name), python)
     since = f"; {first} is the first known to install there" if first else ""
     if alone := _table()["sources_alone"].get(normalised(pin.name)):
-        return f"{pin.name}{pin.specifier}: there are no wheels of it, and {alone['why']}{since.replace(' there', '')}"
+        return f"{pin.name}{pin.specifier}: pip has to build it, and {alone['why']}{since.replace(' there', '')}"
     return f"{pin.name}{pin.specifier}: no wheel for Python {python} or newer, which torch {torch} needs{since}"
 
 
@@ -148,5 +155,5 @@ def older_pins(requirements: Iterable[Requirement], pythons: Sequence[str], *, o
 
 def older_than(requirements: Iterable[Requirement], first_of: Callable[[str], str]) -> list[Requirement]:
     """The requirements that bound a package to releases before one, `first_of` its name; that is empty for others."""
-    firsts = [(each, first_of(normalised(each.name))) for each in requirements if not each.marker and not each.address]
-    return [each for each, first in firsts if first and only_older(each.specifier, first)]
+    plain = (each for each in requirements if not each.marker and not each.address)
+    return [each for each in plain if (first := first_of(normalised(each.name))) and only_older(each.specifier, first)]

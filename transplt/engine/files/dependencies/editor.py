@@ -64,7 +64,7 @@ from transplt.engine.files.kind import COG
 from transplt.engine.files.requirements import LARGEST, advice_on_lock
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.replaced_packages import is_taken_over
-from transplt.rules.companions import asked_by_torch, beside_newer, older_pins, older_than, without_pkg_resources
+from transplt.rules.companions import asked_by_torch, beside_newer, keeps, older_pins, older_than, without_pkg_resources
 from transplt.rules.releases import CPU_INDEX, fits, index_option, wheels_for
 from transplt.rules.taken_over import Package, packages
 
@@ -194,16 +194,17 @@ def _without_wheels(document: Document, requirements: list[Requirement], release
             f"torch {releases.torch} needs {wanted}, which {each.name}{each.specifier} rules out",
             api=each.name, effort=Effort.LOW, help=f"write {wanted}",
         )  # fmt: skip
-    if not any(normalised(each.name) == "setuptools" and each not in raised for each in requirements):
+    installed = [each for each in requirements if each not in older and each not in raised]
+    if not keeps(installed, "setuptools", "82"):
         yield from _keeping_setuptools_back(document, requirements, releases)
     old = {normalised(each.name) for each in older}
     found: dict[Requirement, dict[str, tuple[str, str]]] = {}  # of a package that it fails with, the first bound alone
     for kept, since, advice, others in _BESIDE_NEWER:
-        bounded = any(normalised(each.name) == kept for each in requirements) and kept not in old
-        for each in [] if bounded else older_than(requirements, partial(beside_newer, other=others)):
+        failing = older_than(installed, partial(beside_newer, other=others))
+        for each in [] if keeps(installed, kept, since.rpartition(" ")[2]) else failing:
             found.setdefault(each, {}).setdefault(kept, (since, advice))
-    for each, bounds in found.items():
-        since, advice = map(" and ".join, zip(*bounds.values(), strict=True))
+    for each, pairs in found.items():
+        since, advice = map(" and ".join, zip(*pairs.values(), strict=True))
         # torch.utils.tensorboard refuses such a one.
         other = "" if _REFUSED.match(f"{normalised(each.name)}{each.specifier}") else f", or add {advice}"
         bound: tuple[tuple[str, str], ...] = ((BOUND_BY, advice), ("name", advice))
