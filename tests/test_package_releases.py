@@ -150,7 +150,8 @@ def test_what_the_user_read_is_told_only_where_it_is_newer(monkeypatch: pytest.M
     [
         ("==0.18.0", "vllm-ascend 0.18.0: vllm 0.18.0, triton-ascend 3.2.0.dev20260322, torch 2.9.0, torch-npu 2.9.0"),
         ("~=0.13.0", "vllm-ascend 0.13.0: vllm 0.13.0"),
-        ("==0.12.1", "none for vllm ==0.12.1: the newest final one is vllm-ascend "),
+        ("==0.12.1", "none for vllm ==0.12.1: the next final one is vllm-ascend 0.13.0: vllm 0.13.0"),
+        (">=0.6,<0.7", "none for vllm >=0.6,<0.7: the next final one is vllm-ascend 0.7.3: vllm 0.7.3, torch 2.5.1"),
         ("", ""),
         ("0.18 or so", ""),
     ],

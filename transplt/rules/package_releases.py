@@ -199,23 +199,26 @@ def sets_of(package: str, releases: Releases | None = None, final: bool = True) 
 
 def set_for(name: str, versions: str) -> str:
     """What goes with the releases of a package (`vllm`) that some clauses of pip allow, in words: that of the newest;
-    that there is none; empty where nothing is known of the package.
+    that there is none, and the next one; empty where nothing is known of the package. Each is for one torch.
     """
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import Version
 
-    found = [(each, dict(each.others).get(name, "")) for package in stand_ins(name)
-             for each in sets_of(package, shipped())]  # fmt: skip
-    found = [(each, version) for each, version in found if version]
+    every = (each for package in stand_ins(name) for each in sets_of(package, shipped()))
+    found = [(version, each) for each in every if (version := dict(each.others).get(name))]
     try:
         allowed = SpecifierSet(versions.replace(" ", ""))
     except InvalidSpecifier:
         return ""
     if not found or not versions:
         return ""
-    fits = next((each for each, version in found if allowed.contains(version, prereleases=True)), None)
-    if fits is not None:
-        return fits.described
-    return f"none for {name} {versions}: the newest final one is {found[0][0].described}"
+    none, fits = "", [each for version, each in found if allowed.contains(version, prereleases=True)][:1]
+    if not fits:
+        named = max(Version(each.version.removesuffix(".*")) for each in allowed)
+        none = f"none for {name} {versions}: the next final one is "
+        fits = [each for version, each in found if Version(version) > named]
+    fit = fits[-1] if fits else found[0][1]
+    return f"{none}{fit.described} (--torch-version {'.'.join(fit.torch.split('.')[:2])})"
 
 
 def torch_of(torch_npu: str) -> str:
