@@ -156,6 +156,20 @@ _HELP = {
     "transformers.TrainingArguments(per_gpu_train_batch_size=": "write per_device_train_batch_size=",
     "transformers.TrainingArguments(per_gpu_eval_batch_size=": "write per_device_eval_batch_size=",
     "transformers.TrainingArguments(group_by_length=": "write train_sampling_strategy='group_by_length'",
+    "sklearn.utils.linear_assignment_": "write np.stack(scipy.optimize.linear_sum_assignment(cost), axis=1)",
+    **{
+        f"trl.{kind}Trainer({keyword}=": f"hand it to trl.{kind}Config, which args= takes"
+        for kind, moved in {
+            "DPO": (
+                "beta", "dataset_num_proc", "disable_dropout", "label_smoothing", "loss_type", "max_length",
+                "model_init_kwargs", "precompute_ref_log_probs", "truncation_mode",
+            ),
+            "SFT": ("dataset_num_proc", "dataset_text_field", "model_init_kwargs", "packing"),
+        }.items()
+        for keyword in moved
+    },
+    "trl.DPOTrainer(tokenizer=": "rename it to processing_class=",
+    "trl.SFTTrainer(tokenizer=": "rename it to processing_class=",
     "pytorch_lightning.ModelCheckpoint(filepath=": "write dirpath= and filename=",
     "pytorch_lightning.ModelCheckpoint(period=": "write every_n_epochs=",
     "pytorch_lightning.ModelCheckpoint(prefix=": "write it into filename=",
