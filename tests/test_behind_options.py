@@ -486,6 +486,38 @@ def test_entries_of_yacs(test: str, expected: str) -> None:
     assert found.option == expected
 
 
+_CLICK = """\
+import click
+
+
+@click.command()
+@click.option("--fused", help="kernels", is_flag=True)
+@click.option("--resume", "path", metavar="PKL", type=str)
+@click.option("--bench", type=bool, default=True)
+@click.option("--amp/--no-amp", default=False)
+@click.option("--fast/--slow", default=True)
+@click.option("--outdir", required=True)
+def main(fused, path, bench, amp, fast, outdir, **kwargs):
+    opts = Options(kwargs)
+    if {test}:
+        import pycuda
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("fused", "--fused"), ("path is not None", "--resume"), ("amp", "--amp"), ("not fast", "--slow"),
+        ("opts.fused", "--fused"),
+        # what is on, has to be given, or is none
+        ("bench", ""), ("fast", ""), ("outdir", ""), ("not fused", ""), ("kwargs", ""),
+    ],
+)  # fmt: skip
+def test_options_of_click(test: str, expected: str) -> None:
+    (found,) = [each for each in migrate_source(_CLICK.format(test=test)).findings if each.open]
+    assert found.option == expected
+
+
 _GUIDE = "class Guide:\n    def __init__(self, d, low_memory):\n        if low_memory:\n            import pycuda\n"
 
 

@@ -443,6 +443,8 @@ class _Behind:
         """What all calls of a function in its own file give a parameter, or leave it at; one without a default counts
         where nobody else calls the function.
         """
+        if name in self.options and any(last_name(callee_of(each)) == "option" for each in function.decorator_list):
+            return self.options[name].default, self.options[name].words, name  # click hands it over
         owner = class_of_method(function)
         called = owner.name if owner is not None and function.name == "__init__" else function.name
         names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]

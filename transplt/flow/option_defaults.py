@@ -19,7 +19,9 @@ from transplt.syntax.nodes import keyword_of, last_name, string_of
 Constant = str | int | float | bool | None
 #: Objects that hold settings, by the end of their names: `model_args`, `lora_config`.
 HOLDERS = "args|arguments|opts?|options|cfg|conf|config|flags|params|hparams|settings"
-_CALL = re.compile(rb"\b(?:add_(?:argument|option)|DEFINE_(?:bool|boolean|enum|float|integer|string))\(")
+_CALL = re.compile(
+    rb"\b(?:add_(?:argument|option)|DEFINE_(?:bool|boolean|enum|float|integer|string)|click\.option)\("
+)
 _PIECE = re.compile(rb"'''.*?'''|\"\"\".*?\"\"\"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|#[^\n]*|[()]", re.S)
 _DATACLASS = re.compile(rb"^(?P<indent>[ \t]*)@(?:\w+\.)*dataclass\b", re.M)
 #: An entry of settings as yacs has them: `_C.MODEL.NAME = "slow"`.
@@ -39,12 +41,13 @@ class Option(NamedTuple):
 
 
 def destination(call: ast.Call) -> str:
-    """The attribute that an `add_argument` call fills."""
+    """The attribute that an `add_argument` call fills, or the parameter that click's `option` does."""
     for keyword in call.keywords:
         if keyword.arg == "dest" and isinstance(keyword.value, ast.Constant):
             return str(keyword.value.value)
     names = [str(arg.value) for arg in call.args if isinstance(arg, ast.Constant)]
-    long = [name for name in names if name.startswith("--")] or names
+    plain = [name for name in names if last_name(call.func) == "option" and name.isidentifier()]
+    long = plain or [name for name in names if name.startswith("--")] or names
     return re.sub(r"^-+", "", long[0].partition("/")[0]).replace("-", "_") if long else ""
 
 
@@ -57,7 +60,7 @@ def slot_filled(name: str) -> str:
 def options_in(data: bytes) -> tuple[Option, ...]:
     """The options that a Python file defines, by name; one that it defines in two ways is unknown."""
     found: list[Option] = []
-    if any(each in data for each in (b"add_argument(", b"add_option(", b"DEFINE_")):
+    if any(each in data for each in (b"add_argument(", b"option(", b"DEFINE_")):
         for match in _CALL.finditer(data):
             end = _closing(data, match.end())
             found += _of_arguments(data[match.start() : end]) if end else ()
@@ -153,10 +156,10 @@ def _of_arguments(text: bytes) -> tuple[Option, ...]:
             return (Option(name, constant(default), f"--{name}"),)
         case ast.Expr(value=ast.Call() as call):
             names = [string_of(argument) or "" for argument in call.args]
-            spelled = next((name for name in names if name.startswith("--")), "")
+            spelled, _, turned = next((name for name in names if name.startswith("--")), "").partition("/")
             short = next((name for name in names if re.fullmatch(r"-\w+", name)), "")
             attribute, value = destination(call), _default(call)
-            words = spelled
+            words = turned if turned and value == (True,) else spelled
             if value == (True,) and string_of(keyword_of(call, "action")) == "store_true":
                 words = f"{attribute}=False"  # no command can give that
             return (Option(attribute, value, words, short),) if spelled else ()
@@ -169,7 +172,7 @@ def _default(call: ast.Call) -> tuple[Constant, ...]:
     given, action = keyword_of(call, "default"), string_of(keyword_of(call, "action"))
     if given is not None:
         return constant(given)
-    if action in ("store_true", "store_false"):
+    if action in ("store_true", "store_false") or constant(keyword_of(call, "is_flag")) == (True,):
         return (action == "store_false",)
     return (None,) if keyword_of(call, "action") is None else ()
 
