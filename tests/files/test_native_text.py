@@ -88,8 +88,26 @@ def test_the_lines_of_a_source_are_one_finding() -> None:
 
 @pytest.mark.parametrize(
     ("line", "code"),
-    [("nvidia-docker run -v a:b x", "NPU801"), ("nvcc -c x.cu", "NPU806"), ("docker build -t cuda .", "NPU806")],
-)
+    [
+        ("nvidia-docker run -v a:b x", "NPU801"), ("job run --env NCCL_DEBUG=INFO", "NPU801"),
+        ("nvcc -c x.cu", "NPU806"), ("docker build -t cuda .", "NPU806"), ("cc -DNCCL_DEBUG=1 x.c", "NPU806"),
+    ],
+)  # fmt: skip
 def test_recipes(line: str, code: str) -> None:
     open_, _, _ = told("Makefile", f"run:\n\t{line}\n")
     assert open_ == [(code, 2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (".PHONY: check-cuda all\ncheck-cuda :\n\ttrue\nall:\n\tmake check-cuda\n", []),
+        # a file, a variable, a target that is no name of its own, another name
+        ("a-cuda.o: x.cu\n\tcc a-cuda.o\n", [1, 2]),
+        ("WITH_CUDA := 1\n", [1]),
+        ("cuda:\n\tpython t.py --device cuda\n", [1, 2]),
+        ("run-cuda:\n\tcc -L/opt/run-cuda/lib\n", [2]),
+    ],
+)
+def test_targets_of_make_are_names_of_its_own(text: str, left: list[int]) -> None:
+    assert [line for _, line in told("Makefile", text)[0]] == left

@@ -28,8 +28,12 @@ _BINDS = re.compile(rb"\b(?:PYBIND11_MODULE|TORCH_LIBRARY)")
 #: A text that is a device, a library, a variable or the like, and one that is run.
 _NAMED_IN_TEXT = re.compile(rb"\"[^\"\n]*(?:cuda|nccl|cudnn|cublas|nvidia|nvtx|nvcc|cupti)[^\"\n]*\"", re.I)
 _RUN = re.compile(rb"nvidia-smi|nvcc|\.so\b|\b(?:CUDA|NCCL|NVIDIA)_|__global__|<<<|#include|;\s*\\n|=\s*cuda", re.I)
-#: A recipe that starts a container or a program of NVIDIA: no build.
-_STARTS = re.compile(rb"^\t[^#\n]*\b(?:nvidia-docker|docker|podman)[ \t]+(?:run|create)\b|^\t[^#\n]*\bnvidia-smi\b")
+#: A recipe that starts a container or a program of NVIDIA, or gives one a variable: no build.
+_STARTS = re.compile(
+    rb"^\t[^#\n]*(?:\b(?:nvidia-docker|docker|podman)[ \t]+(?:run|create)\b|\bnvidia-smi\b|--env[ =](?:CUDA|NCCL)_\w+=)"
+)
+#: What make is asked for by a name of several words: `check-cuda-install:`.
+_TARGET = re.compile(rb"^(?=\w+[_-]\w)[\w-]*cuda[\w-]*(?=[ \t]*:(?![:=]))", re.M | re.I)
 
 
 def has_hash_comments(path: str) -> bool:
@@ -40,8 +44,11 @@ def has_hash_comments(path: str) -> bool:
 
 def starts_a_container(path: str, line: bytes) -> bool:
     """True for a recipe of a Makefile that runs a container: a command, and no part of a build."""
-    name = path.rpartition("/")[2].lower()
-    return (name in _HASH_NAMES[:2] or name.endswith(".mk")) and _STARTS.search(line) is not None
+    return _is_of_make(path) and _STARTS.search(line) is not None
+
+
+def _is_of_make(path: str) -> bool:
+    return path.lower().endswith((*_HASH_NAMES[:2], ".mk"))
 
 
 def block_comments(data: bytes) -> list[tuple[int, int]]:
@@ -53,8 +60,11 @@ def block_comments(data: bytes) -> list[tuple[int, int]]:
 
 def spoken_places(path: str, data: bytes) -> list[tuple[int, int]]:
     """The guard of a header, and texts for people: nothing there has to be ported. A source that binds kernels is one
-    for its texts, too; of one without any code for CUDA it is the whole.
+    for its texts, too; of one without any code for CUDA it is the whole. Of a Makefile its targets, wherever named.
     """
+    if _is_of_make(path) and (targets := {*_TARGET.findall(data)}):
+        named = re.compile(rb"(?<![\w./-])(?:%s)(?![\w./-])" % b"|".join(sorted(targets, reverse=True)))
+        return [match.span() for match in named.finditer(data)]
     if _only_speaks_of_cuda(path, data):
         return [(0, len(data))]
     guard, pieces = _GUARD.search(data), () if _BINDS.search(data) else _PIECE.finditer(data)
