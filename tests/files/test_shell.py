@@ -308,6 +308,7 @@ CHECKED = "import torch_npu; import torch; print(torch.npu.is_available())"
          "cat > a.py <<'EOF'\nimport torch\nimport torch_npu  # noqa: F401\ntorch.npu.init()\nEOF\n"),
         ("cat <<EOF > job.sh\nexport CUDA_VISIBLE_DEVICES=$1\nEOF\n",
          "cat <<EOF > job.sh\nexport ASCEND_RT_VISIBLE_DEVICES=$1\nEOF\n"),
+        ("python t.py --device='cuda' \\", "python t.py --device='npu' \\"),
         ("sbatch <<EOF\n#!/bin/bash\nCUDA_VISIBLE_DEVICES=0 a\nEOF\n",
          "sbatch <<EOF\n#!/bin/bash\nASCEND_RT_VISIBLE_DEVICES=0 a\nEOF\n"),
         ('bash -c "CUDA_VISIBLE_DEVICES=$i python x.py"\n', 'bash -c "ASCEND_RT_VISIBLE_DEVICES=$i python x.py"\n'),

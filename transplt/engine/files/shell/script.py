@@ -140,7 +140,8 @@ def read_script(document: Document) -> Script | None:
     utf8 = document.utf8
     if len(utf8) > LONGEST or b"\0" in utf8 or document.name.endswith(_OTHER_NAMES) or _OTHER_SHELL.match(utf8):
         return None
-    script = Script(document, Parser(_language()).parse(utf8).root_node, lost=len(utf8))
+    text = utf8[:-1] + b" " if utf8.endswith(b"\\") else utf8  # a line that ends the file goes on with nothing
+    script = Script(document, Parser(_language()).parse(text).root_node, lost=len(utf8))
     if script.root.has_error:
         _mark_errors(script)
     return script
