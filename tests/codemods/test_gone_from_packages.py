@@ -454,3 +454,10 @@ def test_a_pin_of_lightning_that_has_to_be_raised_keeps_nothing(asked: str, foun
     source += "    def validation_epoch_end(self, outputs): pass\n"
     pins = (("pytorch-lightning", asked),) if asked else ()
     assert len(engine.migrate_source(source.encode(), "a.py", Settings(pins=pins)).findings) == found
+
+
+def test_a_method_of_a_class_of_the_project_is_said_of_the_package() -> None:
+    source = f"{_TASK} f(s): pass\nclass Own(Task):\n    def on_train_batch_end(self, o, b, i, dataloader_idx): pass\n"
+    project = join_facts([index_source(source.encode(), "a.py", Settings())], Settings())
+    (found,) = engine.migrate_source(source.encode(), "a.py", Settings(), project).findings
+    assert found.api == "pytorch_lightning"

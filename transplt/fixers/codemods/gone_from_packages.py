@@ -283,7 +283,7 @@ def overridden(work: Work, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Find
         for above in (each.rstrip(":") for each in (name, *_family(work, base))):
             row = _row(work, f"{above}.{node.name}") or _row(work, f"{above.partition('.')[0]}.*.{node.name}")
             if row is not None and "overridden" in row and (place := _unfit(row, node.args)) is not None:
-                yield _told(work, place, row, name)
+                yield _told(work, place, row, name or above)
                 return
 
 
