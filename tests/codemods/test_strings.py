@@ -155,6 +155,22 @@ def test_match_statements() -> None:
 
 @pattern("T3")
 @pytest.mark.parametrize(
+    ("kind", "found"),
+    [
+        ("class A(Base):\n    KIND = 'cuda'\n", []),
+        # read here, a name in small letters, a list of what a program is given
+        ("class A(Base):\n    KIND = 'cuda'\n    def f(self):\n        return g(self.KIND)\n", ["NPU203"]),
+        ("class A(Base):\n    kind = 'cuda'\n", ["NPU203"]),
+        ("class A(enum.Enum):\n    KIND = 'cuda'\n", ["NPU203"]),
+        ("KIND = 'cuda'\n", ["NPU203"]),
+    ],
+)
+def test_a_constant_of_a_class_that_no_file_reads_as_a_device(kind: str, found: list[str]) -> None:
+    result = migrate(f"import torch\n{kind}", files={"use.py": "if x.KIND == 'other':\n    pass\n"})
+    assert codes(result, applied=False) == found and not result.changed
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "x = cfg.impl == 'cuda'",

@@ -286,7 +286,7 @@ def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Reach
         yield from _replace_as_planned(work, node, value, wanted)
     elif _is_searched(node):
         yield work.keep(node, "pattern")
-    elif _is_never_read(work, node):
+    elif _is_never_read(work, node) or _is_of_a_class(work, node):
         yield work.keep(node, "own-string")
     elif wanted == DEVICE and _numbers_a_card(work, node):
         yield from _replace(work, node, "NPU201", f"device string {value!r}", (("cuda", "npu"),))
@@ -334,6 +334,15 @@ def _is_never_read(work: Work, node: ast.expr) -> bool:
                 return False
             uses = (each for each in work.scan.names.get(name, ()) if isinstance(each.ctx, ast.Load))
             return all(map(only_shown, uses))
+    return False
+
+
+def _is_of_a_class(work: Work, node: ast.expr) -> bool:
+    """True for a constant of a class that its file does not read, and no file as a device: `KIND = "cuda"`."""
+    match parent(node), parent(parent(node)):
+        case ast.Assign(targets=[ast.Name(id=name)]), ast.ClassDef(bases=bases) if name.isupper():
+            listed = any(last_name(each).endswith("Enum") for each in bases)
+            return work.project.known and not listed and name not in work.scan.attributes
     return False
 
 
