@@ -444,6 +444,7 @@ def test_an_evaluation_that_training_runs_too() -> None:
         (".github/workflows/a.yml", "  - run: python bench.py\n", (("bench.py", ""),)),
         ("Dockerfile", 'CMD ["python", "serve.py"]\n', (("serve.py", '"]'),)),
         ("README.md", "`./run.sh 2 --a \\\n  --b c`, see\n", (("run.sh", "2 --a --b c"),)),
+        ("PRETRAIN.md", "lightning run model \\\n  --node-rank=0 \\\n  pre/fit.py --a\n", (("pre/fit.py", "--a"),)),
         # what starts nothing of the project, and what is somebody else's
         ("README.md", "python -m pip install x\nsee train.py\n", ()),
         ("third_party/x/README.md", "python train.py\n", ()),
@@ -454,6 +455,22 @@ def test_an_evaluation_that_training_runs_too() -> None:
 )
 def test_what_commands_start(path: str, text: str, started: tuple[tuple[str, str], ...]) -> None:
     assert scripts_started(text.encode(), path) == started
+
+
+@pytest.mark.parametrize(("readme", "foreign"), [("models/flow/README.md", {"models/flow"}), ("README.md", set())])
+def test_what_the_document_of_a_copied_program_starts_is_not_the_projects_own(readme: str, foreign: set[str]) -> None:
+    name = "main.py" if readme.startswith("models") else "models/flow/main.py"
+    assert aside(_FLOW, readme, f"python {name}\n").foreign == foreign
+
+
+def test_a_program_below_one_that_is_started() -> None:
+    program = "loss.backward()\n" + GUARD
+    files = {"lab/run.py": program, "lab/other/fit.py": f"from net import ops\n{program}", "lab/other/net/ops.py": "",
+             "apart/fit.py": f"import part\n{program}", "apart/part.py": ""}  # fmt: skip
+    held = aside(files, "README.md", "python lab/run.py\npython apart/fit.py\n")
+    every = (*files, "lab/other/requirements.txt", "lab/requirements.txt")
+    others = {"lab/other/fit.py", "lab/other/net/ops.py", "lab/other/requirements.txt"}
+    assert {path for path in every if held.late(path) == "other"} == others
 
 
 def test_what_nothing_starts_by_its_name_comes_behind() -> None:

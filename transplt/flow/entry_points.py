@@ -238,11 +238,11 @@ def _covers(path: str, name: str) -> int:
 
 
 def aside_of(
-    entries: Mapping[str, Entry], path_of: Callable[[str], str], started: Collection[str] = frozenset(),
+    entries: Mapping[str, Entry], path_of: Callable[[str], str], started: Mapping[str, Collection[str]],
     named_in_settings: Collection[str] = (),
 ) -> Aside:
     """What stands aside of a project, by what its Python files say (by path); `path_of` gives the file of a full name,
-    `started` are the files that commands of the project start, what `named_in_settings` is a program loads by its name.
+    `started` are those that commands start, with the files of these, `named_in_settings` what is loaded by its name.
 
     Files that train, those that import such a file, those that load modules by name and scripts at the top are what a
     user starts; all that these import is reached, a package as a whole. Where no file trains, only names tell. What
@@ -354,11 +354,13 @@ def _untorched(tree: _Tree) -> dict[str, str]:
     return found
 
 
-def _foreign(trains: Collection[str], tree: _Tree, started: Collection[str]) -> frozenset[str]:
+def _foreign(
+    trains: Collection[str], tree: _Tree, started: Mapping[str, Collection[str]]
+) -> frozenset[str]:
     """The folders of programs that were written to be started there, and of which the project imports parts.
 
     Their scripts import by names that hold in their folder alone, and nothing of what is around it. A program that the
-    project starts, or of which it imports a script that trains, is its own.
+    project starts from outside, or of which it imports a script that trains, is its own.
     """
     found = set()
     for folder, scripts in tree.alone.items():
@@ -367,7 +369,9 @@ def _foreign(trains: Collection[str], tree: _Tree, started: Collection[str]) -> 
         apart = {target for path in begin for target in tree.leads[path]} <= below
         around = not below.issuperset(trains)
         taken = below.intersection(target for path in tree.leads.keys() - below for target in tree.leads[path])
-        own = below.intersection(started) or any(tree.entries[path].starts for path in taken.intersection(trains))
+        by = (each for path in below.intersection(started) for each in started[path])
+        own = not all(_below(each, (folder,)) for each in by)
+        own |= any(tree.entries[path].starts for path in taken.intersection(trains))
         if begin and apart and around and taken and not own:
             found.add(folder)
     return frozenset(found)
@@ -375,13 +379,14 @@ def _foreign(trains: Collection[str], tree: _Tree, started: Collection[str]) -> 
 
 def _programs_inside(leading: Collection[str], tree: _Tree, started: Collection[str]) -> frozenset[str]:
     """The folders of projects inside of the project, of which no script outside that trains loads anything: with a
-    setup.py of their own, or, beside a script at the top, with scripts that are started there; none where the project
-    itself starts no such script.
+    setup.py of their own, or, below the folder of a script that is started, with scripts that are started there; none
+    where the project itself starts no such script.
     """
     inside = {posixpath.dirname(path) for path in tree.entries if path.endswith("/setup.py")}
-    if any("/" not in path for path in started if path in leading):
-        inside |= {folder for folder, scripts in tree.alone.items()
-                   if any(path in leading and tree.entries[path].starts for path in scripts)}  # fmt: skip
+    above = tuple({posixpath.join(posixpath.dirname(path), "") for path in started if path in leading})
+    inside |= {folder for folder, scripts in tree.alone.items()
+               if any(path in leading and tree.entries[path].starts for path in scripts)
+               and any(f"{folder}/" != each and folder.startswith(each) for each in above)}  # fmt: skip
     training = {path for path in leading if not _below(path, inside)}
     if not inside or training.isdisjoint(started):
         return frozenset()

@@ -117,8 +117,9 @@ _LIBRARIES = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 
 #: A program that a command starts: by its file, or as a module.
 _STARTED = re.compile(
-    rb"(?:python[\d.]*|pypy3?|torchrun|deepspeed|accelerate[ \t]+launch|torch\.distributed\.(?:launch|run)|srun"
-    rb"|\$\{?PY\w*\}?)\b(?:[^\n;&|]|\\\r?\n){0,300}?(?:[ \t\"'/=]|\\\r?\n)(?:(?P<file>(?:[\w.-]+/)*\w[\w.-]*\.py)\b"
+    rb"(?:python[\d.]*|pypy3?|torchrun|deepspeed|accelerate[ \t]+launch|(?:lightning|fabric)[ \t]+run|srun"
+    rb"|torch\.distributed\.(?:launch|run)|\$\{?PY\w*\}?)\b"
+    rb"(?:[^\n;&|]|\\\r?\n){0,300}?(?:[ \t\"'/=]|\\\r?\n)(?:(?P<file>(?:[\w.-]+/)*\w[\w.-]*\.py)\b"
     rb"|-m[ \t]+(?P<module>(?!torch\b|pip\b|venv\b|pytest\b|accelerate\b|deepspeed\b)\w[\w.]*))"
     rb"|(?:(?<![\w/.-])\./|\b(?:ba)?sh[ \t]+(?:\./)?)(?P<script>(?:[\w-]+/)*[\w.-]+\.sh)\b"
 )
@@ -128,7 +129,7 @@ _NAMED = re.compile(rb"^[ \t-]*(?:_target_|target|class_path)[ \t]*:[ \t]*[\"']?
 _REST = re.compile(rb"(?:[^\n\r;&|`#\\]|\\\r?\n){0,2000}")
 #: Files whose commands are what people and services start: by their names in small letters.
 _STARTING = re.compile(
-    r"(?:^|/)(?:readme[^/]*|[^/]*\.(?:sh|bash|slurm|sbatch|pbs|lsf)|[^/]*dockerfile[^/]*|makefile|cog\.ya?ml"
+    r"^[^/]*\.md$|(?:^|/)(?:readme[^/]*|[^/]*\.(?:sh|bash|slurm|sbatch|pbs|lsf)|[^/]*dockerfile[^/]*|makefile|cog\.ya?ml"
     r"|(?:docker-)?compose[^/]*\.ya?ml)$|^\.github/workflows/[^/]+$"
 )
 

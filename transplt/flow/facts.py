@@ -378,7 +378,7 @@ def _join_entries(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     taking = [(entry.asked, () if path.endswith("__init__.py") else entry.taken)
               for path, entry in in_order if not named_aside(path)]  # fmt: skip
     named = frozenset(name for item in every for name in item.named)
-    aside = aside_of(entries, joined.path_of, started, named)
+    aside = aside_of(entries, joined.path_of, starting, named)
     launching = (each for path in started.keys() - aside.python for each in starting[path])
     scripts = frozenset(filter(_LAUNCH_SCRIPT.search, launching))
     joined.aside = replace(aside, asked=asked_for(taking, joined.options), launching=scripts)
