@@ -1283,6 +1283,12 @@ def test_what_stops_many_ranks_comes_behind_what_stops_one() -> None:
     assert [each.codes for each in actions_of(found)] == [("NPU293",), ("NPU314",)]
 
 
+def test_what_every_run_of_many_ranks_meets_comes_before_what_an_option_asks_for() -> None:
+    found = [at("a.py", 1, "NPU154", option="--resume"), at("b.py", 1, "NPU314"), at("b.py", 9, "NPU314")]
+    found += [at("c.py", 1, "NPU293", "Sampler", blocks="later")]
+    assert [each.codes for each in actions_of(found)] == [("NPU293",), ("NPU314",), ("NPU154",)]
+
+
 def test_the_order_is_what_is_started_then_the_rest_then_jobs() -> None:
     names = ("aside.py", "third_party/x/a.py", "main.py")
     found = [at(path, 2, "NPU554", api=path, late="" if path == "main.py" else "unnamed") for path in names]
@@ -1345,7 +1351,9 @@ def test_what_only_the_code_asks_for_is_no_condition_of_a_requirement() -> None:
     [
         ("NPU203", {"details": (("function", "load()"),)}, "aside"),
         ("NPU507", {"blocks": "later"}, "aside"),
-        ("NPU520", {}, "later"),  # a module computes with it
+        ("NPU520", {}, "aside"),
+        ("NPU553", {"blocks": "import"}, "aside"),
+        ("NPU520", {"late": ""}, "first step"),
         ("NPU203", {"details": (("function", "load()"),), "late": ""}, "first step"),
     ],
 )
@@ -1456,6 +1464,36 @@ def test_parts_of_a_package_with_one_answer_are_one_action() -> None:
 def test_a_package_in_a_notebooks_command_and_in_code_is_replaced_once() -> None:
     found = [line_of("run.sh", 1, "NPU801", "tensorrt"), at("a.py", 2, "NPU510", "tensorrt", "the package tensorrt")]
     assert titles(actions_of(found)) == ["Replace tensorrt: no NPU support"]
+
+
+def test_a_gate_in_front_of_what_an_import_lacks_is_the_same_action() -> None:
+    gate = at("ops.py", 30, "NPU279", "x.is_cuda", details=(("needs", "xent_cuda.run, through ops.Loss"),))
+    imported = at("ops.py", 2, "NPU553", "xent_cuda", effort=Effort.HIGH)
+    assert titles(actions_of([imported, gate])) == ["Replace the CUDA extension xent_cuda"]
+    assert len(actions_of([replace(imported, path="other.py"), gate])) == 2
+
+
+def test_a_library_with_a_target_of_its_own_is_one_decision() -> None:
+    target = at("a.py", 9, "NPU203", details=(("name", "tvm.device"),))
+    word = at("a.py", 3, "NPU602", "tvm")
+    assert titles(actions_of([word, target])) == ["Give tvm a device of its own: it cannot use NPUs"]
+    assert len(actions_of([replace(word, api="halide"), target])) == 2
+
+
+def test_a_copied_library_is_found_by_the_name_of_its_package() -> None:
+    copied = at("tools/deps/AutoQuant/auto_quant/a.py", 2, "NPU510", "cupy", late="other")
+    found = [copied, at("run.py", 1, "NPU510", "auto_quant.Model", aside=True)]
+    (action,) = actions_of(found)
+    assert (action.stands, action.hours) == ("aside", 0.3)
+    assert len(actions_of([copied, at("run.py", 1, "NPU510", "quant")])) == 2
+
+
+@pytest.mark.parametrize(
+    ("api", "contained"), [("--gpus", True), ("nvidia-docker", True), ("--device", False), ("torch", False)]
+)
+def test_a_command_of_a_document_that_starts_a_container(api: str, contained: bool) -> None:
+    (action,) = actions_of([at("README.md", 9, "NPU865", api, blocks="later")])
+    assert action.contained is contained
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ class _Draft:
             return False
         if self.blocks == "later":
             later = (finding for finding, group in self.findings if group.blocks == "later")
-            return all(each.code == _MODULES or of_a_job(each.path) for each in later)
+            return all(each.code == _MODULES or of_a_job(each.path) or _CONTAINER.match(each.api) for each in later)
         early = [each for each in self.findings if each[1].blocks in ("import", "first step")]
         return all({finding.code, group.kind} & _OF_JOBS or of_a_job(finding.path) for finding, group in early)
 
@@ -110,10 +110,10 @@ def _rank(action: Action) -> tuple[float | str, ...]:
     rest = bool(action.parts) and not early  # joined, for they matter least
     return (
         _PROOF not in action.codes, action.stands == "tidy", action.aside, blocks, action.contained,
-        _OF_RANKS.issuperset(action.codes), rest, outside,
+        rest, outside,
         _INSTALLS.isdisjoint(action.codes), _SUBMODULE not in action.codes,
         not outside and all(each.late == "unnamed" or third_party(each.path) for each in action.findings),
-        all(finding.late or finding.option for finding in action.findings),
+        all(finding.late or finding.option or finding.code in _OF_RANKS for finding in action.findings),
         -efforts.index(action.effort), -action.hours, -action.count,
         action.title,
     )  # fmt: skip
@@ -162,6 +162,8 @@ _PROOF = "NPU793"
 _OF_RANKS = frozenset({"NPU314"})
 #: What only containers, jobs and services ask for.
 _OF_JOBS = frozenset({"NPU280", IMAGE, "NPU852", "NPU854", "NPU855"})
+#: What starts a container, in documents too.
+_CONTAINER = re.compile(r"--gpus|--runtime|nvidia-(?:docker|container)")
 #: Modules that a cluster loads.
 _MODULES = "NPU816"
 #: Actions that are about the findings of their own code first: images, and what divides batches.

@@ -28,7 +28,7 @@ OFFERED = "safe edits"
 #: Codes of files that are not Python, as `transplt.engine.files` gives them.
 _OTHER_FILES = "NPU80"
 _NATIVE, _NOTEBOOK = "NPU806", "NPU803"
-_GATE, _STRING, _TOOLKIT, _BUILD = "NPU270", "NPU203", "NPU208", "NPU550"
+_GATE, _STRING, _TOOLKIT, _BUILD, _UNKNOWN = "NPU270", "NPU203", "NPU208", "NPU550", "NPU602"
 WRAPPED = "NPU507"
 IMAGE, _WITH_THE_IMAGE = "NPU850", ("NPU805", "NPU845", "NPU852", "NPU855")
 #: What tells Vulkan and EGL of NVIDIA's driver: an image has it for that.
@@ -149,9 +149,9 @@ def _as_a_whole(findings: list[Finding]) -> set[tuple[str, str]]:
     return found | {about for about in several if about[1] != "torch"}
 
 
-def _going(imports: list[Finding]) -> dict[tuple[str, str], Finding]:
-    """By file and name: packages that are replaced there before it runs, and the tests that lead to them with them."""
-    replaced = [each for each in imports if each.code in _REPLACED]
+def _going(findings: list[Finding]) -> dict[tuple[str, str], Finding]:
+    """By file and name: what is replaced there before it runs, and the tests that lead to it with it."""
+    replaced = [each for each in findings if each.code in (*_REPLACED, _IMPORTED)]
     early = [each for each in replaced if _blocks(each, _page(each.code)) in ("import", "first step")]
     return {(each.path, canonical(each.api).partition(".")[0]): each for each in early}
 
@@ -165,15 +165,22 @@ def _leading(findings: list[Finding]) -> _Leading:
     it.
     """
     found = _beside(findings)
-    copies = {posixpath.basename(folder): each for each in findings if (folder := of_others(each.path))}
+    copies = {_spelled(posixpath.basename(folder)): each for each in findings if (folder := of_others(each.path))}
     for each in findings:
-        if each.code in PACKAGES and (copy := copies.get(each.api.partition(".")[0])) is not None:
+        if each.code in PACKAGES and (copy := copies.get(_spelled(each.api.partition(".")[0]))) is not None:
             found[each.code, each.path, each.api] = copy
         if each.code in _GATES:
             found[_STRING, each.path, each.span.line] = each
         for name in each.every_detail("thing") if each.code == _PYTHON else ():
             found[_TOO_OLD, each.path, name] = each
+        for name in each.every_detail("name") if each.code == _STRING else ():
+            found[_UNKNOWN, each.path, name.removesuffix(".device")] = each
     return found
+
+
+def _spelled(name: str) -> str:
+    """A name as a folder and a package of it have in common: `AutoModel` and `auto_model`."""
+    return re.sub(r"[-_.]", "", name).lower()
 
 
 def _beside(findings: list[Finding]) -> _Leading:
@@ -227,7 +234,7 @@ class Groups:
         self._whole = _as_a_whole(open_)
         #: Libraries with a device of their own: the tests that lead to them are the same decision.
         self._placed = {_first_word(each.detail("library")) for each in open_ if each.code == _OWN_DEVICE}
-        self._going = _going(self._imports)
+        self._going = _going(open_)
         #: By file and option: what an extra of the requirements is called after, and is there for.
         self._named_extras = {(each.path, each.option): each for each in open_ if each.code == _REQUIRED
                               and each.option == f"the extra {each.api}" and _under(each) != EXTRA}  # fmt: skip
@@ -410,12 +417,12 @@ def _third_party(finding: Finding, folder: str) -> Group:
         how = marked("{name} as a package, whose interface may differ: {help}. Otherwise port this copy")
         how = Sentence(how, name=row["name"], help=what_to_do(row))
     page = _page(finding.code)
-    blocks, own = _blocks(finding, page), finding.blocks or page.blocks
+    blocks = _blocks(finding, page)
     built = finding.path.endswith("setup.py") or finding.path.lower().endswith(SOURCE_SUFFIXES)
     if (built or finding.late == "unnamed") and blocks in ("import", "first step"):
         blocks = "later"  # nothing of the project starts it, and an import of what is built says more
-    if finding.late == "other" and blocks == "later" and (own == "later" or finding.detail("function")):
-        blocks = "tidy"  # no training loads it, and what calls this of a whole library is not in sight
+    if finding.late == "other" or aside(finding):  # no training loads it
+        return Group(title, "third-party", folder, "tidy", how, Effort.LOW)
     return Group(title, "third-party", folder, blocks, how)
 
 
