@@ -961,6 +961,13 @@ def test_what_is_compiled_where_an_extension_is_not_installed_is_that_extension(
     assert len(actions_of([*found, *kernels])) == count
 
 
+@pytest.mark.parametrize(("needs", "count"), [("pk.gpu.forward", 1), ("pk.gpu", 1), ("pk.other.forward", 2)])
+def test_a_gate_in_front_of_a_function_of_an_extension_goes_with_its_kernels(needs: str, count: int) -> None:
+    found = [built("pk/lib/__init__.py", "gpu"), at("pk/ops.py", 9, "NPU553", "gpu", blocks="first step")]
+    found += [line_of(f"pk/lib/gpu/{each}.cu", 3, "NPU806", "cudaStream_t") for each in "ab"]
+    assert len(actions_of([*found, at("pk/f.py", 30, "NPU279", "x.is_cuda", details=(("needs", needs),))])) == count
+
+
 def test_a_part_of_a_package_goes_with_the_package() -> None:
     whole = at("a.py", 1, "NPU510", "bitsandbytes", "the package bitsandbytes does not support NPUs")
     part = at("b.py", 1, "NPU510", "bitsandbytes.optim.Adam8bit", "bitsandbytes.optim.Adam8bit needs CUDA")
@@ -1284,7 +1291,7 @@ def test_what_stops_many_ranks_comes_behind_what_stops_one() -> None:
 
 
 def test_what_every_run_of_many_ranks_meets_comes_before_what_an_option_asks_for() -> None:
-    found = [at("a.py", 1, "NPU154", option="--resume"), at("b.py", 1, "NPU314"), at("b.py", 9, "NPU314")]
+    found = [at(f"{name}.py", 1, "NPU154", option="--resume") for name in "ade"] + [at("b.py", 1, "NPU314")]
     found += [at("c.py", 1, "NPU293", "Sampler", blocks="later")]
     assert [each.codes for each in actions_of(found)] == [("NPU293",), ("NPU314",), ("NPU154",)]
 

@@ -566,7 +566,11 @@ _ASKS = HEAD + "from tools import export\ndef main(args, model):\n    "
         ("if args.opt == 'apex':\n        export(model)", "--opt apex"),
         ("if args.do_train:\n        if cfg.trt:\n            for x in model:\n\n                export(x)", "trt"),
         ("if args.use_adam8:\n        export(model)\n    if cfg.trt:\n        export(model)", "--use-adam8"),
+        ("if (args.use_adam8):\n        export(model)", "--use-adam8"),
+        ("if (not args.fast) and ready:\n        export(model)", "--no-fast"),
         # what may be met
+        ("if (args.use_adam8) or ready:\n        export(model)", ""),
+        ("if (args.use_adam8 or ready):\n        export(model)", ""),
         ("export(model)", ""),
         ("if args.use_adam8:\n        pass\n    export(model)", ""),
         ("if args.use_adam8:\n        pass\n    else:\n        export(model)", ""),

@@ -253,3 +253,20 @@ def test_several_cards_that_become_one_are_work(code: str, blocks: str) -> None:
     """A program for all cards or several runs on one of them: slower, and something to do. One card is no work."""
     found = [each for each in migrate(f"import torch\n{code}\n").findings if each.code == "NPU507"]
     assert [each.blocks for each in found if each.open] == ([blocks] if blocks else [])
+
+
+@pytest.mark.parametrize(
+    ("path", "rest", "level"),
+    [
+        ("demo.py", "", Level.INFO),
+        ("train.py", "", Level.MANUAL),
+        ("demo.py", "loss.backward()\n", Level.MANUAL),
+    ],
+)
+def test_a_script_that_only_infers_needs_no_second_card(path: str, rest: str, level: Level) -> None:
+    guard = "if __name__ == '__main__':\n    main()\n"
+    source = f"import torch\nnet = torch.nn.DataParallel(net)\n{rest}{guard}"
+    files = {"train.py": f"import torch\nloss.backward()\n{guard}", "demo.py": source}
+    files[path] = source if path == "demo.py" else source.replace("if __", "loss.backward()\nif __")
+    result = migrate(files.pop(path), path=path, files=files)
+    assert next(each.level for each in result.findings if each.code == "NPU507") is level

@@ -22,9 +22,9 @@ GIVEN = re.compile(
 )
 #: A branch that an entry of settings opens, alone or beside something else.
 _OPENS = re.compile(
-    rb"^(?P<indent>[ \t]*)(?:el)?if[ \t]+(?P<not>not[ \t]+)?(?:\w+\.)*\w*(?<![A-Za-z])"
+    rb"^(?P<indent>[ \t]*)(?:el)?if[ \t]+\(?(?P<not>not[ \t]+)?(?:\w+\.)*\w*(?<![A-Za-z])"
     rb"(?:" + HOLDERS.encode() + rb"|hps|FLAGS)(?:\.\w+)*\.(?P<name>\w+)"
-    rb"(?:[ \t]*==[ \t]*(?:True|([\"'])(?P<value>[\w.-]+)\4))?[ \t]*(?:and\b(?:(?! or )[^\n])*)?:[ \t\r]*(?:#[^\n]*)?$",
+    rb"(?:[ \t]*==[ \t]*(?:True|([\"'])(?P<value>[\w.-]+)\4))?\)?[ \t]*(?:and\b(?:(?! or )[^\n])*)?:[ \t\r]*(?:#.*)?$",
     re.M,
 )
 #: A name: not an option of a command line, what holds one, nor a word of a text.

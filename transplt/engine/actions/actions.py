@@ -113,7 +113,7 @@ def _rank(action: Action) -> tuple[float | str, ...]:
         rest, outside,
         _INSTALLS.isdisjoint(action.codes), _SUBMODULE not in action.codes,
         not outside and all(each.late == "unnamed" or third_party(each.path) for each in action.findings),
-        all(finding.late or finding.option or finding.code in _OF_RANKS for finding in action.findings),
+        all(finding.late or finding.option for finding in action.findings), _OF_RANKS.issuperset(action.codes),
         -efforts.index(action.effort), -action.hours, -action.count,
         action.title,
     )  # fmt: skip

@@ -264,7 +264,8 @@ class Kernels:
     def led_to(self, finding: Finding) -> Unit | None:
         """The unit that a gate leads to, where that is a call by name; from what NPUs pass, through other code, too."""
         name, _, through = finding.detail("needs").partition(", through")
-        return self.named(name) if _CALLED.fullmatch(name) and (finding.code == LEADS or not through) else None
+        known = _CALLED.fullmatch(name) and (finding.code == LEADS or not through)
+        return (self.named(name) or self.named(name.rpartition(".")[0])) if known else None
 
     def build_above(self, unit: Unit) -> str | None:
         """The folder with the build of sources that no extension of it names, but that stand above its extensions."""

@@ -86,7 +86,10 @@ def on_its_first_card_already(work: Work, call: ast.Call) -> Finds:
 
 
 def _one_card(work: Work, call: ast.Call, api: str, message: str) -> Note:
-    level = Level.MANUAL if _is_for_several(work, call) and not _started_with(work) else Level.INFO
+    aside, path = work.project.aside, work.scan.path
+    infers = (aside.late(path) == "other" or aside.holds(path)) and b".backward(" not in work.source.utf8
+    asked = _is_for_several(work, call) and not _started_with(work) and not infers
+    level = Level.MANUAL if asked else Level.INFO
     return work.note(call, "NPU507", message, level=level, api=api, help=_advice(work), effort=_EFFORT, blocks="slow")
 
 
