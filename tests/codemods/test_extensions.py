@@ -261,3 +261,40 @@ def test_another_way_that_compiles_the_same_for_cuda_is_none(instead: str, body:
     inside = "def get():\n" + "".join(f"    {line}\n" for line in source.splitlines())
     found = migrate(inside, path="pkg/grid.py", files={"pkg/__init__.py": "", "pkg/backend.py": body}).findings
     assert [each.blocks for each in found if each.code == "NPU553"] == [blocks or "first step"]
+
+
+_FLAGGED = """\
+try:
+    import quant_cuda
+    _found = True
+except ImportError:
+    {handler}
+class Linear:
+    def __init__(self):
+        {init}
+    def forward(self, x):
+        {forward}
+        return self.plain(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("handler", "init", "forward", "blocks"),
+    [
+        ("_found = False", "pass", "if _found: return quant_cuda.mul(x)", "slow"),
+        ("_found = False", "self.found = _found", "if self.found: return quant_cuda.mul(x)", "slow"),
+        ("_found = False; quant_cuda = None", "self.kernel = quant_cuda; self.found = _found",
+         "if self.found and x.ok: return self.kernel.mul(x)", "slow"),
+        ("_found = False", "pass", "pass", "slow"),  # others ask for the flag
+        # nothing asks, or for something else; what is registered is called without the module
+        ("_found = False; quant_cuda = None", "self.kernel = quant_cuda", "return self.kernel.mul(x)", "later"),
+        ("_found = False", "self.found = other", "if self.found: return quant_cuda.mul(x)", "later"),
+        ("_found = False", "pass", "return torch.ops.quant.mul(x)", "later"),
+        ("pass", "pass", "quant_cuda.mul(x)", "later"),
+        ("raise", "pass", "if _found: return quant_cuda.mul(x)", ""),
+    ],
+)  # fmt: skip
+def test_a_flag_of_an_import_that_may_fail(handler: str, init: str, forward: str, blocks: str) -> None:
+    source = _FLAGGED.format(handler=handler, init=init, forward=forward)
+    (found,) = [each for each in migrate(f"import torch\n{source}").findings if each.code == "NPU553"]
+    assert found.blocks == blocks

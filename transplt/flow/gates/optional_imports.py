@@ -58,15 +58,21 @@ def has_another_way(scan: Scan, node: ast.AST, taken: frozenset[str]) -> bool:
             case ast.Import() | ast.ImportFrom() if each is not statement:
                 if names <= {alias.asname or alias.name.partition(".")[0] for alias in each.names}:
                     return True
-    return all(_is_asked_first(scan, name, asked, taken, frozenset()) for name in names)
+    flags = asked - names
+    asked |= {last_name(target) for each in scan.assigns if last_name(each.value) in flags for target in each.targets}
+    registers = not flags or "ops" in scan.attributes  # an import for what it registers with torch
+    only_flags = set() if registers else {name for name in names - taken if not scan.names.get(name)}
+    return all(_is_asked_first(scan, name, asked, taken, frozenset()) for name in names - only_flags)
 
 
 def _is_asked_first(
     scan: Scan, name: str, asked: set[str], taken: frozenset[str], around: frozenset[str]
 ) -> bool:
-    """True for a name whose uses, some at least, ask before or stand in what nobody uses who has not asked."""
+    """True for a name, or an attribute (`.name`), whose uses, some at least, ask before, or stand in what nobody uses
+    who has not asked; so for what is set to it.
+    """
     used = [
-        each for each in scan.names.get(name, ())
+        each for each in (scan.attributes.get(name[1:], ()) if name[0] == "." else scan.names.get(name, ()))
         if isinstance(each.ctx, ast.Load)
         # but where it is itself asked: `if x is not None`
         and not any(isinstance(up, (ast.If, ast.IfExp)) and up.test is inner for inner, up in _way_up(each))
@@ -76,6 +82,11 @@ def _is_asked_first(
     for each in used:
         if any(_asks_before(inner, above, asked) for inner, above in _way_up(each)):
             continue
+        match parent(each):
+            case ast.Assign(targets=[ast.Attribute(attr=kept)]) if (
+                _is_asked_first(scan, f".{kept}", asked, taken, around | {name})
+            ):
+                continue
         holders = (above for above in reversed([*chain(each)]) if isinstance(above, (*FUNCTIONS, ast.ClassDef)))
         holder = next(holders, None)
         if holder is None or not _is_asked_first(scan, holder.name, asked, taken, around | {name}):
