@@ -535,3 +535,48 @@ def test_one_small_thing_is_held_against_a_port(old: str, new: str, words: str) 
     assert old in SURE
     against, _ = judged(SURE, SURE.replace(old, new))
     assert bool(against) == bool(words) and all(words in each for each in against), against
+
+
+#: A training step, the same with a helper, and slips in the latter: (what it is instead, the words that tell it).
+STEP = """\
+def fit(net, loader, optimizer, weight):
+    total = 0
+    for x, y in loader:
+        out = net(x.cuda())
+        loss = F.mse_loss(out, y) + weight * out.abs().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    return total
+"""
+STEP_BY_HELPER = """\
+def both(net, x, y, weight):
+    seen = net(x.npu())
+    return nn.MSELoss()(seen, y) + weight * seen.abs().mean()
+
+
+def fit(net, loader, optimizer, weight):
+    total = 0
+    for batch in loader:
+        x, y = batch
+        loss = both(net, x, y, weight)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    return total
+"""
+
+
+def test_a_helper_is_followed() -> None:
+    assert judged(STEP, STEP_BY_HELPER) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("(seen, y)", "(y, y)"), ("weight * seen", "2 * weight * seen"), ("        optimizer.step()\n", "        if total < 9:\n            optimizer.step()\n")],
+)  # fmt: skip
+def test_a_slip_in_a_helper_is_not_accepted(old: str, new: str) -> None:
+    assert old in STEP_BY_HELPER
+    assert judged(STEP, STEP_BY_HELPER.replace(old, new)) != ([], [])

@@ -33,7 +33,7 @@ _OWNERS = re.compile(r"\w*(?:arg|opt|cfg|conf|config|param|flag|setting)s?|self|
 #: Numbers that a command line in a text gives to options.
 _FLAGS = re.compile(r"--([a-z][\w-]*)[ =](-?\d[\d.e-]*)")
 #: Operations that come to the same whichever side is first.
-_EITHER_WAY = frozenset("Add Mult Eq NotEq And Or".split())
+EITHER_WAY = frozenset("Add Mult Eq NotEq And Or".split())
 #: Values with which a factor does nothing, and what is a power of two in a binary number.
 _ONE, _HALF = ("1", "1.0"), 0.5
 _NONE: Mapping[str, str] = {}
@@ -124,7 +124,7 @@ class Reader:
         return not isinstance(node, ast.ExceptHandler) or all(map(self._says_nothing, node.body))
 
     def _is_silent(self, node: ast.AST) -> bool:
-        if not isinstance(node, ast.Call):
+        if not isinstance(node, ast.Call) or any(getattr(each, "attr", "") == "load_state_dict" for each in ast.walk(node)):
             return False
         name, silent = ast.unparse(node.func), self.words["silent"]
         if last_name(node.func) == "log" and (_COMPUTES.match(name) or not node.args):
@@ -218,7 +218,8 @@ class Reader:
         given = [each for each in (*node.args, *node.keywords) if each not in off and not _is_device(each)]
         if name in self.own and name != "forward":
             given = [each.value if isinstance(each, ast.keyword) else each for each in given]
-        of = () if owner is None or plain_name(root_name(owner)) in _LIBRARIES else (self._of(owner),)
+        library = _LIBRARIES | self.imported if name[:1].isupper() else _LIBRARIES
+        of = () if owner is None or plain_name(root_name(owner)) in library else (self._of(owner),)
         forms = (*of, *map(self._of, given))
         if name in self.defined:
             return (f"$call {name}", *forms)
@@ -280,7 +281,7 @@ def of_constant(value: object) -> Form:
 
 def sorted_form(form: Form) -> Form:
     """What comes to the same in any order, in one."""
-    return (form[0], *sorted(form[1:], key=str)) if form[0] in _EITHER_WAY else form
+    return (form[0], *sorted(form[1:], key=str)) if form[0] in EITHER_WAY else form
 
 
 def blank(form: Form, kinds: str) -> Form:

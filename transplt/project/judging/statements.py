@@ -134,12 +134,12 @@ class _Neutral(ast.NodeTransformer):
         name = FUSED.sub("", last_name(function))
         places = table["places"].get(last_name(function), table["places"].get(OWN.sub("", name), "")).split()
         if isinstance(function, ast.Attribute):
-            if name in _MOVES:
+            if name in _MOVES and getattr(function.value, "id", "") not in ("np", "numpy"):
                 return ast.copy_location(function.value, node)  # the place of the whole: it is what a person reads
             function.attr = name
         elif isinstance(function, ast.Name):
             function.id = name
-        node.keywords = [each for each in node.keywords if not _stands_aside(each.arg or "")]
+        node.keywords = [each for each in node.keywords if not stands_aside(each.arg or "")]
         if name in ("to", "autocast"):
             node.args = [each for each in node.args if not _DEVICE.search(ast.unparse(each))]
             if name == "to" and isinstance(function, ast.Attribute) and not node.args and not node.keywords:
@@ -153,7 +153,7 @@ class _Neutral(ast.NodeTransformer):
         return node
 
 
-def _stands_aside(name: str) -> bool:
+def stands_aside(name: str) -> bool:
     """Whether a keyword says where and how fast, and not what."""
     return name in read_table(TABLE)["aside"] or _CARD.search(name) is not None
 

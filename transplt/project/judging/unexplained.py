@@ -10,12 +10,13 @@ from dataclasses import replace
 
 from transplt.project.judging.forms import Form, apart, blank, nodes, operations, parts_of
 from transplt.project.judging.order import disordered, outdated, step_of
-from transplt.project.judging.otherwise import Otherwise, other_text
+from transplt.project.judging.otherwise import Otherwise, other_text, shortened
 from transplt.project.judging.reading import TELLS, Reading, Scope, is_option, places_of, readings, sets_of
 from transplt.project.judging.rewritten import MEASURES, Done, one_thing, share_body, undecided
 from transplt.project.judging.statements import Apart, Statement, asked_in, compared
 from transplt.project.judging.themes import theme_of_call
 from transplt.project.judging.tricks import TESTS
+from transplt.project.judging.values import Fact, TooMuch, Values, closest, left_over, parts_apart
 from transplt.syntax.nodes import last_name
 
 _Pair = tuple[Statement, Statement]
@@ -51,6 +52,10 @@ _READS_SETTINGS = re.compile(r"(?:parse(?:_known)?_args|safe_load|parse_args_int
 _IS_NUMBER = re.compile(r"#-?\d[\d.e+-]*")
 _IS_DRAWN = re.compile(r"rand\w*|normal|uniform|multinomial|bernoulli|sample|choices?|shuffle|gauss")
 _NO_OTHER = (_IS_DRAWN, re.compile(r"symeig|eigh?|eigvalsh?|svd|qr|cholesky\w*|lstsq|p?inv(?:erse)?"))
+_IS_COMPARED, _IS_COUNTED = re.compile(r"[<>=%](?!.*None)"), re.compile(r"AugAssign self\.(?!.*(?:log|time|print))")
+_ON_HOST = re.compile(r"npu|device", re.IGNORECASE)
+#: What adds to a variable, and so much of an expression is shown.
+_OPERATORS, _TEXT = ("Add", "Sub", "Mult", "Div"), 70
 _TURNED = "the same operations are combined differently"
 
 
@@ -79,7 +84,97 @@ class Unexplained:
         self.told += (*disordered(alike, self._places, modules), *outdated(alike, self._places, self.mine.names))
         self.told += self._elsewhere(alike)
         self.told += self._reversed(differ.gone, differ.new)
+        self.told = self._followed(self.told, differ)
         self.told += (*self._unread(), *_uncollected(self.apart, sides[1]))
+
+    def _followed(self, told: list[Otherwise], differ: Apart) -> list[Otherwise]:
+        """What is told, without what comes to the same when variables and helpers are followed; where one thing alone is
+        another then, that."""
+        both = Values(self.theirs), Values(self.mine)
+        asked = {each.place for each in differ.new} | {self._places.get(each.place, ("", "")) for each in differ.gone}
+        for place in sorted(each for each in asked & self._homes.keys() if not _NOT_TRAINED.search(each[0])):
+            home, name = self._homes[place], place[1] or "the module"
+            try:
+                facts = both[0].facts(home), both[1].facts(place)
+            except (TooMuch, RecursionError):
+                continue
+            names = self.theirs.names[home] | {*self.mine.values}, self.mine.names[place] | {*self.theirs.values}
+            here = [each for each in told if each.at.place in (place, home) or each.rewritten == name]
+            files = (
+                [each for each in side if each.path == path]
+                for side, path in ((differ.gone, home[0]), (differ.new, place[0]))
+            )
+            found = self._left_of(left_over(*facts, names), here, both, (*files,))
+            told = [*(each for each in told if each not in here), *found]
+            if not found and place[1] and (one := self._in_doubt(left_over(*facts, names))):
+                told.append(replace(one, rewritten=name))
+        return told
+
+    def _left_of(
+        self, sides: tuple[list[Fact], list[Fact]], here: list[Otherwise], both: tuple[Values, Values],
+        differ: tuple[list[Statement], ...],
+    ) -> list[Otherwise]:  # fmt: skip
+        """What is told of a function, of which `sides` is left over, in the place of what was told `here`."""
+        pairs, lone = [*closest(*sides)], [*sides[0], *sides[1]]
+        whole = len(pairs) == len(sides[0]) == len(sides[1])
+        found = {(one, two): at for at in pairs for one, two, _ in parts_apart(at[0].form, at[1].form)}
+        around = {pair[:2]: pair[2] for at in pairs for pair in parts_apart(at[0].form, at[1].form)}
+        sure = [pair for pair in found if whole and self._is_sure(*pair, [*found], found[pair])]
+        every, known = whole and len(sure) == len(found), [each for each in here if not each.rewritten]
+        if len(lone) == 1 and not known and _IS_COUNTED.search(lone[0].at.text) and lone[0].form[0] in _OPERATORS:
+            return [Otherwise(lone[0].at if sides[0] else None, lone[0].at if sides[1] else None)]
+        if any(sides) and known and not every:
+            return here
+        kept = [each for each in known if each.at.said or _IS_STEP.search(each.at.text)] if every else [*here]
+        for before, after in sure:
+            above = around[before, after]
+            one = both[0].place([before, *(pair[0] for pair in above)], differ[0]) or found[before, after][0].at
+            other = both[1].place([after, *(pair[1] for pair in above)], differ[1]) or found[before, after][1].at
+            texts = [shortened(each, _TEXT) for each in (both[0].text(before), both[1].text(after))]
+            what = " became ".join(f"`{each}`" for each in texts) if all(texts) else other_text(one.shown, other.shown)
+            old = [each for each in known if each.after is other or any(pair[0][0] == "$if" for pair in above)]
+            if old or any(each.after is other and not each.rewritten for each in kept):
+                kept += [each for each in old if each not in kept]
+            else:
+                kept.append(Otherwise(one, other, what, words=(*_words_of(before), *_words_of(after))))
+        return kept
+
+    @staticmethod
+    def _in_doubt(sides: tuple[list[Fact], list[Fact]]) -> Otherwise | None:
+        """That a function may come to something else, where nothing is told of it."""
+        pairs = [*closest(*sides)]
+        found = [each for one, two in pairs for each in parts_apart(one.form, two.form)]
+        words = {word for one, two, _ in found for form in (one, two) for word in nodes(form)}
+        tests = all(any(each[0][0] == "$if" for each in above) for _, _, above in found)
+        host = any(map(_ON_HOST.search, words))
+        if not sides[0] or not len(pairs) == len(sides[0]) == len(sides[1]) or tests or host:
+            return None
+        return Otherwise(sides[0][0].at, sides[1][0].at, "is written in another form")
+
+    def _is_sure(self, before: Form, after: Form, every: list[tuple[Form, Form]], facts: tuple[Fact, Fact]) -> bool:
+        """Whether two parts that stand for each other, in functions that are followed, come to something else."""
+        match before, after:
+            case (("$if", *_), ("$if", *tests)) if len(after) == len(before) + 1:
+                asked = [*map(asked_in, facts[1].at.conditions - facts[0].at.conditions)]
+                return any(map(_IS_COMPARED.search, asked)) and not any(map(_OF_HOST.search, asked))
+            case ((str() as old,), (str() as new,)) if old[0] == new[0] == "#":
+                return not any(word.startswith("#-") for word in (old, new)) or "." not in old + new
+            case ((str() as old,), (str() as new,)) if old[0] == new[0] == "$":
+                return not _OF_HOST.search(old + new) and len(old) > 1 < len(new)
+            case ((str() as old,), (str() as new,)) if "#" in old[0] + new[0]:
+                name, number, values = (old, new, self.theirs.values) if old[0] == "$" else (new, old, self.mine.values)
+                return number not in values.get(name[1:], (number,)) and not _OF_HOST.search(name)
+        if "requires_grad" in (before[0], after[0]):
+            return False
+        wraps = before in after[1:] or after in before[1:]
+        known = bool(operations((max(before, after, key=len)[0],))) and not one_thing_of_host(before, after)
+        alone = len(every) == 1 or (wraps and "detach" not in (before[0], after[0]) and not any(
+            Counter(nodes(two))[after[0]] < Counter(nodes(one))[after[0]] or Counter(nodes(one))[before[0]] < Counter(nodes(two))[before[0]]
+            for one, two in every if (one, two) != (before, after)))
+        below = Counter(before[1:]), Counter(after[1:])
+        near = wraps or below[0] <= below[1] or below[1] <= below[0]
+        does = operations(before) != operations(after)
+        return alone and near and does and bool(one_thing(before, after) or (wraps and known))
 
     def _match(self) -> list[_Pair]:
         """Take out statements of one function that do the same to other names, and tell of those that do not. The
@@ -478,6 +573,15 @@ class Unexplained:
         sure = sure and not (new and {*new} <= _PRECISION)
         what = "" if whole or before is None or after is None else other_text(before.shown, after.shown)
         self.told.append(Otherwise(before, after, what, sure, words))
+
+
+def one_thing_of_host(one: Form, other: Form) -> bool:
+    words = Counter(nodes(one)) - Counter(nodes(other)) + (Counter(nodes(other)) - Counter(nodes(one)))
+    return any(map(_OF_HOST.search, words))
+
+
+def _words_of(form: Form) -> Iterator[str]:
+    return (word.lstrip("$#").rstrip("=") for word in nodes(form))
 
 
 def _says_other(one: str, other: str) -> str:
