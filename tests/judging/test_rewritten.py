@@ -575,7 +575,8 @@ def test_a_helper_is_followed() -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("(seen, y)", "(y, y)"), ("weight * seen", "2 * weight * seen"), ("        optimizer.step()\n", "        if total < 9:\n            optimizer.step()\n")],
+    [("(seen, y)", "(y, y)"), ("weight * seen", "2 * weight * seen"),
+     ("        optimizer.step()\n", "        if total < 9:\n            optimizer.step()\n")],
 )  # fmt: skip
 def test_a_slip_in_a_helper_is_not_accepted(old: str, new: str) -> None:
     assert old in STEP_BY_HELPER

@@ -215,7 +215,8 @@ def _misleads(found: Differences, both: _Both, around: Around) -> None:
     there = put_on_cards(both.mine)
     gone, sizes = (Counter(each.place for each in side) for side in (both.apart.gone, both.theirs))
     for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, there)):
-        if "requires_grad" in each.text and any(one.place == each.place and "requires_grad" in one.text for one in both.apart.gone):
+        froze = any(one.place == each.place and "requires_grad" in one.text for one in both.apart.gone)
+        if "requires_grad" in each.text and froze:
             grade = Grade.TOLD  # it froze something before, too
         leaves = isinstance(each.node, (ast.Break, ast.Continue, ast.Return)) and grade is Grade.AGAINST
         if not leaves or 2 * gone[each.place] <= sizes[each.place]:  # else it is told of as a part of the function

@@ -124,7 +124,9 @@ class Reader:
         return not isinstance(node, ast.ExceptHandler) or all(map(self._says_nothing, node.body))
 
     def _is_silent(self, node: ast.AST) -> bool:
-        if not isinstance(node, ast.Call) or any(getattr(each, "attr", "") == "load_state_dict" for each in ast.walk(node)):
+        if not isinstance(node, ast.Call):
+            return False
+        if any(getattr(each, "attr", "") == "load_state_dict" for each in ast.walk(node)):
             return False
         name, silent = ast.unparse(node.func), self.words["silent"]
         if last_name(node.func) == "log" and (_COMPUTES.match(name) or not node.args):

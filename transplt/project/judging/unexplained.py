@@ -88,8 +88,8 @@ class Unexplained:
         self.told += (*self._unread(), *_uncollected(self.apart, sides[1]))
 
     def _followed(self, told: list[Otherwise], differ: Apart) -> list[Otherwise]:
-        """What is told, without what comes to the same when variables and helpers are followed; where one thing alone is
-        another then, that."""
+        """What is told, without what comes to the same when variables and helpers are followed; where one thing alone
+        is another then, that."""
         both = Values(self.theirs), Values(self.mine)
         asked = {each.place for each in differ.new} | {self._places.get(each.place, ("", "")) for each in differ.gone}
         for place in sorted(each for each in asked & self._homes.keys() if not _NOT_TRAINED.search(each[0])):
@@ -125,7 +125,7 @@ class Unexplained:
             return [Otherwise(lone[0].at if sides[0] else None, lone[0].at if sides[1] else None)]
         if any(sides) and known and not every:
             return here
-        kept = [each for each in known if each.at.said or _IS_STEP.search(each.at.text)] if every else [*here]
+        kept = [*filter(_is_outside, known)] if every else [*here]
         for before, after in sure:
             above = around[before, after]
             one = both[0].place([before, *(pair[0] for pair in above)], differ[0]) or found[before, after][0].at
@@ -154,7 +154,7 @@ class Unexplained:
     def _is_sure(self, before: Form, after: Form, every: list[tuple[Form, Form]], facts: tuple[Fact, Fact]) -> bool:
         """Whether two parts that stand for each other, in functions that are followed, come to something else."""
         match before, after:
-            case (("$if", *_), ("$if", *tests)) if len(after) == len(before) + 1:
+            case (("$if", *_), ("$if", *_)) if len(after) == len(before) + 1:
                 asked = [*map(asked_in, facts[1].at.conditions - facts[0].at.conditions)]
                 return any(map(_IS_COMPARED.search, asked)) and not any(map(_OF_HOST.search, asked))
             case ((str() as old,), (str() as new,)) if old[0] == new[0] == "#":
@@ -164,13 +164,13 @@ class Unexplained:
             case ((str() as old,), (str() as new,)) if "#" in old[0] + new[0]:
                 name, number, values = (old, new, self.theirs.values) if old[0] == "$" else (new, old, self.mine.values)
                 return number not in values.get(name[1:], (number,)) and not _OF_HOST.search(name)
-        if "requires_grad" in (before[0], after[0]):
-            return False
+        if "requires_grad" in (before[0], after[0]) or after[0] in self.mine.reader.own:
+            return False  # what a function of the program is given, that may not need it
         wraps = before in after[1:] or after in before[1:]
         known = bool(operations((max(before, after, key=len)[0],))) and not one_thing_of_host(before, after)
-        alone = len(every) == 1 or (wraps and "detach" not in (before[0], after[0]) and not any(
-            Counter(nodes(two))[after[0]] < Counter(nodes(one))[after[0]] or Counter(nodes(one))[before[0]] < Counter(nodes(two))[before[0]]
-            for one, two in every if (one, two) != (before, after)))
+        rest = [(Counter(nodes(one)), Counter(nodes(two))) for one, two in every if (one, two) != (before, after)]
+        back = any(two[after[0]] < one[after[0]] or one[before[0]] < two[before[0]] for one, two in rest)
+        alone = not rest or (wraps and "detach" not in (before[0], after[0]) and not back)
         below = Counter(before[1:]), Counter(after[1:])
         near = wraps or below[0] <= below[1] or below[1] <= below[0]
         does = operations(before) != operations(after)
@@ -578,6 +578,11 @@ class Unexplained:
 def one_thing_of_host(one: Form, other: Form) -> bool:
     words = Counter(nodes(one)) - Counter(nodes(other)) + (Counter(nodes(other)) - Counter(nodes(one)))
     return any(map(_OF_HOST.search, words))
+
+
+def _is_outside(told: Otherwise) -> bool:
+    """Whether something is told that what a function computes does not say."""
+    return told.at.said or isinstance(told.at.node, ast.FunctionDef) or bool(_IS_STEP.search(told.at.text))
 
 
 def _words_of(form: Form) -> Iterator[str]:

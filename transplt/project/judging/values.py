@@ -1,10 +1,9 @@
-"""What a function computes, with the values of its variables and its helpers put in: two functions that come to the same
-then are the same in another form, and where one thing is left, that is what the port changed."""
+"""What a function computes, with the values of its variables and its helpers put in: two functions that come to the
+same then are the same in another form, and where one thing is left, that is what the port changed."""
 
 from __future__ import annotations
 
 import ast
-import copy
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from transplt.syntax.nodes import last_name
 _MOST, _DEEP = 3000, 4
 #: Calls whose number counts, whether somebody uses what they give or not.
 _COUNTS = re.compile(r"\(\)|.*rand.*|.*sample.*|normal|uniform|multinomial|step|backward|load_state_dict|train|eval")
+_HANDED_ON = ("initialize", "prepare")
 _EACH, _INDEX, _ALL, _NONE = "_each", "_index", "_all", "_none"
 _LOSSES = re.compile(r"[a-z]\w*_loss|(?:binary_)?cross_entropy\w*|kl_div")
 _ALIKE = 0.4
@@ -86,7 +86,7 @@ def _usual(form: Form) -> Form:
         case ("$Subscript", ("shape", of), number):
             return ("shape", of, number)
         case ("module", of):
-            return of
+            return (*of,)
         case ("masked_select", of, mask):
             return ("$Subscript", of, mask)
         case ("flatten", of):
@@ -122,9 +122,8 @@ class Values:
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
-        self.reader: Any = copy.copy(reading.reader)
-        self.reader.__class__ = _Noting
-        self.reader.read = dict[int, tuple[Form, ast.AST]]()
+        self.reader = _Noting.__new__(_Noting)
+        vars(self.reader).update(vars(reading.reader), read={})
         self._inside, self._heads = defaultdict[Scope, list[Statement]](list), defaultdict[str, list[Statement]](list)
         for each in reading.statements:
             self._inside[each.place].append(each)
@@ -134,7 +133,8 @@ class Values:
     def facts(self, place: Scope) -> list[Fact]:
         """What a function does, in any order. TooMuch where it is too long."""
         found = _Run(self)
-        heads = [each for each in self._heads[place[1].rpartition(".")[2]] if self._of_head(each) is self._inside[place]]
+        named = self._heads[place[1].rpartition(".")[2]]
+        heads = [each for each in named if self._of_head(each) is self._inside[place]]
         args = [part for head in heads for part in head.parts if isinstance(part, ast.arguments)]
         names = [each.arg for part in args for each in ast.walk(part) if isinstance(each, ast.arg)]
         env: _Env = {name: ast.Name(name, ast.Load()) for name in names}
@@ -147,13 +147,15 @@ class Values:
         if given is not None:
             parts = [_item(given, number, size) for number in range(size)] if (size := _width(given)) else [given]
             names = [f"#{n}" for n in range(len(parts))]
-            if isinstance(given, ast.Dict) and all(isinstance(each, ast.Constant) for each in given.keys):
-                parts, names = given.values, [f"#{each.value}" for each in given.keys]
+            if isinstance(given, ast.Dict):
+                parts, names = given.values, [f"#{getattr(each, 'value', '')}" for each in given.keys]
             last = next(each for each in reversed(self._inside[place]) if isinstance(each.node, ast.Return))
-            found.facts += (Fact(("return", (name,), self.reader._of(part)), last) for name, part in zip(names, parts, strict=True))
-        used = Counter(part for each in found.facts if each.form[0] not in ("eval", "held") for one in each.form[2:] for part in parts_of(one))
+            forms = zip(names, map(self.reader._of, parts), strict=True)
+            found.facts += (Fact(("return", (name,), form), last) for name, form in forms)
+        does = (one for each in found.facts if each.form[0] not in ("eval", "held") for one in each.form[2:])
+        used = {part for one in does for part in parts_of(one)}
         frozen = ("set", ("$requires_grad",))  # that of parameters is told of elsewhere
-        facts = [each for each in found.facts if each.form[0] != "eval" or not used[each.form[2]]]
+        facts = [each for each in found.facts if each.form[0] != "eval" or each.form[2] not in used]
         facts = [each for each in facts if each.form[::2][:2] != frozen]
         return [*_merged(facts)]
 
@@ -211,7 +213,7 @@ class _Run:
                         self._count(each, value, asked)
                         for target in targets:
                             self._store(target, value, env, each, asked, len(under))
-                case ast.AugAssign(target=ast.Name(id=name), op=op) if name in env and not _is_carried(env[name], name):
+                case ast.AugAssign(target=ast.Name(id=name), op=op) if not _is_carried(env.get(name), name):
                     value = self._put(each.parts[-1], env, each, asked, deep)
                     env[name] = _chosen(asked[len(under) :], ast.BinOp(env[name], op, value), env[name])
                 case ast.AugAssign(op=op):
@@ -230,10 +232,10 @@ class _Run:
                 case ast.While():
                     self._enter(each, told[number + 1 :], env)
                     self._say("While", each, asked, self._put(each.parts[0], env, each, asked, deep))
-                case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"))) if each.loop and (
-                    (old := _collected(env.get(name))) is not None
-                ):
-                    value = self._put(each.parts[0].args[0], env, each, asked, deep)
+                case ast.Expr(
+                    value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[added])
+                ) if each.loop and (old := _collected(env.get(name))) is not None:
+                    value = self._put(getattr(each.parts[0], "args", [added])[0], env, each, asked, deep)
                     env[name] = _called(_ALL, _chosen(self._inner(each, told, asked), value, old))
                 case ast.Break() | ast.Try() | ast.ExceptHandler():
                     self._say(type(each.node).__name__, each, asked)
@@ -244,8 +246,8 @@ class _Run:
                         self._say_results(each, env)
                     else:
                         parts = (part.context_expr if isinstance(part, ast.withitem) else part for part in each.parts)
-                        value = [self._put(part, env, each, asked, deep) for part in parts if isinstance(part, ast.expr)]
-                        self._say(type(each.node).__name__, each, asked, *value)
+                        put = [self._put(part, env, each, asked, deep) for part in parts if isinstance(part, ast.expr)]
+                        self._say(type(each.node).__name__, each, asked, *put)
         return given
 
     def _conditions(self, each: Statement, env: _Env) -> _Conditions:
@@ -404,8 +406,9 @@ def _collected(value: ast.expr | None) -> ast.expr | None:
     return None
 
 
-def _is_carried(value: ast.expr, name: str) -> bool:
-    return isinstance(value, ast.Name) and value.id == name
+def _is_carried(value: ast.expr | None, name: str) -> bool:
+    """Whether a variable has what nobody can follow: that of the round before, or none."""
+    return value is None or (isinstance(value, ast.Name) and value.id == name)
 
 
 def _item(value: ast.expr, number: int, of_: int) -> ast.expr:
@@ -413,13 +416,10 @@ def _item(value: ast.expr, number: int, of_: int) -> ast.expr:
     match value:
         case ast.Tuple(elts=elts) | ast.List(elts=elts) if len(elts) == of_:
             return elts[number]
-        case ast.GeneratorExp(elt=elt, generators=[one]) | ast.ListComp(elt=elt, generators=[one]) if (
-            isinstance(one.target, ast.Name) and not one.ifs
-        ):
-            return _with(elt, {one.target.id: _item(one.iter, number, of_)})
         case ast.Call(func=ast.Name(id=name), args=[of]) if name == _ALL and (given := _iterated(of)):
-            return _swapped(of, given, _item(given.args[0], number, of_))
-        case ast.Call(func=function, args=args) if last_name(function) in ("initialize", "prepare") and len(args) >= of_:
+            swapped: ast.expr = _swapped(of, given, _item(given.args[0], number, of_))
+            return swapped
+        case ast.Call(func=function, args=args) if last_name(function) in _HANDED_ON and len(args) >= of_:
             return args[number]
         case ast.IfExp(test=test, body=body, orelse=other):
             return ast.IfExp(test, _item(body, number, of_), _item(other, number, of_))
@@ -428,8 +428,8 @@ def _item(value: ast.expr, number: int, of_: int) -> ast.expr:
 
 def _iterated(node: ast.AST) -> ast.Call | None:
     """The one thing that an expression is made for each part of."""
-    found = {ast.unparse(each): each for each in ast.walk(node)
-             if isinstance(each, ast.Call) and getattr(each.func, "id", "") == _EACH}
+    calls = (each for each in ast.walk(node) if isinstance(each, ast.Call))
+    found = {ast.unparse(each): each for each in calls if getattr(each.func, "id", "") == _EACH}
     return next(iter(found.values())) if len(found) == 1 else None
 
 
@@ -445,12 +445,13 @@ def _swapped(node: Any, old: ast.Call, new: ast.expr) -> Any:
 
 def _under(node: Any, known: dict[str, bool]) -> Any:
     """An expression where some conditions are known."""
-    if not known or not any(isinstance(each, ast.IfExp) for each in ast.walk(node)):
+    if isinstance(node, list):
+        return [_under(each, known) for each in node]
+    if not known or not isinstance(node, ast.AST) or not any(isinstance(each, ast.IfExp) for each in ast.walk(node)):
         return node
     if isinstance(node, ast.IfExp) and (text := ast.unparse(node.test)) in known:
         return _under(node.body if known[text] else node.orelse, known)
-    of = lambda value: [*map(of, value)] if isinstance(value, list) else _under(value, known) if isinstance(value, ast.AST) else value  # noqa: E731
-    return _rebuilt(node, of)
+    return _rebuilt(node, lambda value: _under(value, known))
 
 
 def _called(name: str, given: ast.expr) -> ast.expr:
@@ -461,6 +462,19 @@ def _rebuilt(node: ast.AST, of: Any) -> Any:
     fields = {name: of(value) for name, value in ast.iter_fields(node)}
     made = type(node)(**fields)
     return ast.copy_location(made, node) if hasattr(node, "lineno") else made
+
+
+def _for_all(elt: ast.expr, one: ast.comprehension, env: _Env) -> ast.expr:
+    """What is made for each part of something, as a loop that fills a list would make it."""
+    iterated, bound = _with(one.iter, env), dict[str, ast.expr]()
+    if isinstance(iterated, (ast.Tuple, ast.List)) and isinstance(one.target, ast.Name) and not one.ifs:
+        return ast.Tuple([_with(elt, env | {one.target.id: each}) for each in iterated.elts], ast.Load())
+    _spread(one.target, iterated, bound)
+    made = _with(elt, env | bound)
+    for test in one.ifs:
+        made = ast.IfExp(_with(test, env | bound), made, ast.Name(_NONE, ast.Load()))
+    used = bound.keys() & {getattr(each, "id", "") for each in ast.walk(elt)}
+    return _called(_ALL, made) if used else ast.Call(ast.Name(_ALL, ast.Load()), [made, iterated], [])
 
 
 def _unpacked(words: list[ast.keyword], env: _Env) -> list[ast.keyword]:
@@ -484,33 +498,30 @@ def _with(node: Any, env: _Env) -> Any:
     match node:
         case ast.NamedExpr(value=value):
             return _with(value, env)
-        case ast.Call(keywords=words) if any(each.arg is None and isinstance(env.get(getattr(each.value, "id", "")), ast.Dict) for each in words):
-            return _with(ast.copy_location(ast.Call(node.func, node.args, _unpacked(words, env)), node), env)
+        case ast.Call(func=function, args=args, keywords=words) if any(each.arg is None for each in words) and (
+            len(given := _unpacked(words, env)) != len(words) or all(each.arg for each in given)
+        ):
+            return _with(ast.copy_location(ast.Call(function, args, given), node), env)
         case ast.Call(func=ast.Name(id="dict"), args=[], keywords=words):
             return ast.Dict([ast.Constant(each.arg) for each in words], [_with(each.value, env) for each in words])
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=key)) if isinstance(env.get(name), ast.Dict):
-            held = env[name]
-            found = [value for one, value in zip(held.keys, held.values) if getattr(one, "value", _NONE) == key]
-            if found:
-                return found[-1]
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="values"), args=[]) if isinstance(env.get(name), ast.Dict):
-            return ast.Tuple(env[name].values, ast.Load())
-    match node:
-        case ast.ListComp(elt=elt, generators=[one]) | ast.GeneratorExp(elt=elt, generators=[one]) if (
-            isinstance(one.target, ast.Name) or isinstance(one.target, ast.Tuple)
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=key)) if (
+            isinstance(held := env.get(name), ast.Dict)
         ):
-            iterated, bound = _with(one.iter, env), dict[str, ast.expr]()
-            if isinstance(iterated, (ast.Tuple, ast.List)) and isinstance(one.target, ast.Name) and not one.ifs:
-                return ast.Tuple([_with(elt, env | {one.target.id: each}) for each in iterated.elts], ast.Load())
-            _spread(one.target, iterated, bound)
-            made = _with(elt, env | bound)
-            for test in one.ifs:
-                made = ast.IfExp(_with(test, env | bound), made, ast.Name(_NONE, ast.Load()))
-            made = _called(_ALL, made)
-            return made if bound.keys() & {getattr(each, "id", "") for each in ast.walk(elt)} else ast.Call(made.func, [*made.args, iterated], [])
+            pairs = zip(held.keys, held.values, strict=True)
+            if found := [value for one, value in pairs if getattr(one, "value", _NONE) == key]:
+                return found[-1]
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="values"), args=[]) if (
+            isinstance(held := env.get(name), ast.Dict)
+        ):
+            return ast.Tuple(held.values, ast.Load())
+        case ast.ListComp(elt=elt, generators=[one]) | ast.GeneratorExp(elt=elt, generators=[one]) if (
+            isinstance(one.target, (ast.Name, ast.Tuple))
+        ):
+            return _for_all(elt, one, env)
     if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp, ast.Lambda)):
-        bound = {getattr(each, "id", getattr(each, "arg", "")) for each in ast.walk(node)
-                 if isinstance(each, ast.arg) or (isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))}
+        bound = {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
+        names = (each for each in ast.walk(node) if isinstance(each, ast.Name))
+        bound |= {each.id for each in names if isinstance(each.ctx, ast.Store)}
         env = {name: value for name, value in env.items() if name not in bound}
     return _rebuilt(node, lambda value: _with(value, env))
 
@@ -521,7 +532,8 @@ def _merged(facts: list[Fact]) -> list[Fact]:
     for at, each in enumerate(facts):
         match each.form:
             case ("With", tests, ("autocast", (str(),) as on)) if on[0][0] == "$":
-                facts[at] = each._replace(form=("With", ("$if", *sorted([*tests[1:], ("If", on)], key=str)), ("autocast",)))
+                asked = ("$if", *sorted([*tests[1:], ("If", on)], key=str))
+                facts[at] = each._replace(form=("With", asked, ("autocast",)))
     again = True
     while again:
         again = False
@@ -530,7 +542,8 @@ def _merged(facts: list[Fact]) -> list[Fact]:
             for test in tests:
                 turned = ("If" if test[0] == "NotIf" else "NotIf", *test[1:])
                 other = ("$if", *sorted([*(one for one in tests if one != test), turned], key=str))
-                twin = next((n for n, two in enumerate(facts) if two.form == (each.form[0], other, *each.form[2:])), None)
+                wanted = (each.form[0], other, *each.form[2:])
+                twin = next((n for n, two in enumerate(facts) if two.form == wanted), None)
                 if twin is not None:
                     rest = ("$if", *(one for one in tests if one != test))
                     facts[at] = each._replace(form=(each.form[0], rest, *each.form[2:]))
@@ -584,10 +597,12 @@ def left_over(one: list[Fact], other: list[Fact], names: tuple[set[str], set[str
         first, second = (Counter(each.form for each in side) for side in (one, told))
         sides = [*_more(one, first - second)], [*_more(told, second - first)]
         found = {
-            (left[0][1:], right[0][1:]) for before, after in closest(*sides) for left, right, _ in parts_apart(before.form, after.form)
+            (left[0][1:], right[0][1:])
+            for before, after in closest(*sides) for left, right, _ in parts_apart(before.form, after.form)
             if left[0][:1] == right[0][:1] == "$" and len(left) == len(right) == 1
         }
-        new = [(old, name) for old, name in found if old not in names[1] | words[1] and name not in names[0] | words[0] | known.keys()]
+        both = names[1] | words[1], names[0] | words[0] | known.keys()
+        new = [(old, name) for old, name in sorted(found) if old not in both[0] and name not in both[1]]
         if not new:
             return sides
         known |= {name: old for old, name in new[:1]}
