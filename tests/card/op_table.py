@@ -16,7 +16,7 @@ RUNS = tuple(
     for dtype in ("float32", "float16", "bfloat16", "int64", "bool")
     if direction == "forward" or dtype in ("float32", "float16", "bfloat16")
 )
-SLICES = 4
+SLICES = 2
 
 
 def verdicts(run: str, at: int, folder: Path) -> dict[str, list[str]]:
