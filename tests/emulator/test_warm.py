@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,6 @@ from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.launch.warm import Warm
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("warm")]
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    with Warm() as processes:
-        yield processes
 
 
 def run(text: str, folder: Path, warm: Warm | None, nproc: int = 0, timeout: float = 60.0) -> ScriptRun:

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
+from tests.forked import transplt
 from transplt.faces.cli.main import main
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -49,9 +50,8 @@ def judged(
             (folder / side / path).write_text(text, encoding="utf-8")
     out = folder / "judgement.json"
     words = ["judge", str(folder / "original"), str(folder / "port"), "--format", "json", "--output-file", str(out)]
-    done = CliRunner().invoke(main, [*words, *options], standalone_mode=False)
-    assert done.exception is None, done.exception
-    return done.return_value, json.loads(out.read_text(encoding="utf-8"))
+    code, _, _ = transplt([*words, *options], folder)
+    return code, json.loads(out.read_text(encoding="utf-8"))
 
 
 def marks(table: dict[str, Any]) -> list[str]:

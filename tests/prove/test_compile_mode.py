@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -48,12 +47,6 @@ for step in range(4):
 _OF_THE_PORT = (("import torch\n", "import torch\nimport torch_npu\n"), (".cuda()", ".npu()"))
 
 pytestmark = pytest.mark.torch
-
-
-@pytest.fixture(scope="module")
-def warm() -> Iterator[Warm]:
-    with Warm() as found:
-        yield found
 
 
 def program(*changes: tuple[str, str]) -> str:
