@@ -80,7 +80,7 @@ def inserted(original: Path, migrated: Path) -> dict[str, list[int]]:
     origins = {other: old[name] for name, other in named.items()}
     for name, before, after in both:
         before = before or origins.get(name, "")
-        texts = [lines_of(text) for text in (before, after)]
+        texts = lines_of(before), lines_of(after)
         gives = [[_GIVES in line for line in lines] for lines in texts]
         lines_of_both = _matched(before, after)
         kept = {new for old, new in lines_of_both.items() if gives[0][old - 1] or not gives[1][new - 1]}

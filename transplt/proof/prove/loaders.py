@@ -52,16 +52,14 @@ def global_batches(ranks: Sequence[Training], *, in_turn: bool = False) -> dict[
         return {}
     wanted = trained_on(ranks[0])
     merged: dict[str, list[list[int]]] = {}
-    for key in every[0]:
-        if not all(key in each for each in every):
-            merged[f"{key[0]}.{key[1]}"] = every[0][key]
-            continue
-        shares = [sorted(itertools.chain(*each[key])) for each in every]
+    for key, own in every[0].items():
+        passes = [each[key] for each in every if key in each]
+        shares = [sorted(itertools.chain(*each)) for each in passes]
         whole = key[0] not in wanted and all(share == shares[0] for share in shares)
-        if whole or all(each[key] == every[0][key] for each in every):
-            merged[f"{key[0]}.{key[1]}"] = every[0][key]
+        if len(passes) < len(every) or whole or all(each == own for each in passes):
+            merged[f"{key[0]}.{key[1]}"] = own
             continue
-        shared = zip(*(each[key] for each in every), strict=False)
+        shared = zip(*passes, strict=False)
         together = (itertools.zip_longest(*parts) if in_turn else parts for parts in shared)
         given = ((index for part in parts for index in part if index is not None) for parts in together)
         merged[f"{key[0]}.{key[1]}"] = [[*batch] for batch in given]
@@ -73,8 +71,7 @@ def lengths(rank: Training, alone: Training) -> dict[int, list[int]]:
     it gives to a rank. Both begin to go through their loaders in one order; a library may make some of them twice."""
     made = {event.fields["loader"]: event.fields.get("nth") for event in alone.of("loader")}
     told = ((made.get(event.fields["loader"]), event.fields.get("length")) for event in rank.of("loader"))
-    known = [(nth, length) for nth, length in told if nth is not None and length is not None]
-    return {nth: [length for other, length in known if other == nth] for nth in {nth for nth, _ in known}}
+    return grouped((nth, length) for nth, length in told if nth is not None and length is not None)
 
 
 def width(ranks: Sequence[Training]) -> int:
@@ -107,11 +104,13 @@ def shared_out(ranks: Sequence[Training], one: Training | None) -> Difference | 
     passed = one.of("loader") if one is not None else []
     before, twins = {event.fields["loader"]: event for event in passed}, {key_of(event): event for event in passed}
     for event, _ in _epochs(ranks[0]):
-        key = key_of(event)
-        if not all(key in each for each in every) or _divided(event, before.get(key[0])):
+        key, size = key_of(event), int(event.fields.get("size") or 0)
+        # Each rank may have a data set of its own, whose indices say nothing of those of others.
+        own = len({whole(each) for each in (event, before.get(key[0])) if each is not None} - {None}) > 1
+        if own or not all(key in each for each in every):
             continue
         shares = [{*itertools.chain(*each[key])} for each in every]
-        again = _drawn_again(event, ranks, one)
+        again = _repeats(one, key[0]) or size * any(_repeats(rank, key[0]) for rank in ranks)
         first = _same(event, [each[key] for each in every], shares, again)
         if first is None and not again:
             first = _overlap(event, shares) or _lack(event, [len(each[key]) for each in every], shares, twins.get(key))
@@ -158,12 +157,6 @@ def _exchanged_before(rank: Training, step: TrainingStep) -> bool:
     return any(begun < event.index < ended for event in asked)
 
 
-def _divided(event: Event, before: Event | None) -> bool:
-    """Whether each rank has a data set of its own, whose indices say nothing of those of others."""
-    sizes = [whole(each) for each in (event, before) if each is not None]
-    return len(sizes) == 2 and None not in sizes and sizes[0] != sizes[1]
-
-
 def whole(loader: Event) -> int | None:
     """How many samples the data set has that the indices of a loader count in: it may give a subset of them."""
     size: int | None = loader.fields.get("whole", loader.fields.get("size"))
@@ -188,16 +181,10 @@ def _chosen_apart(ranks: Sequence[Training]) -> Difference | None:
     return None
 
 
-def _drawn_again(event: Event, ranks: Sequence[Training], one: Training | None) -> int:
-    """How many samples a pass draws, where it draws some more than once in the original or on a rank; else 0."""
-    which, size = event.fields["loader"], int(event.fields.get("size") or 0)
-    in_one = _repeats(one, which) if one is not None else 0
-    return in_one or size * any(_repeats(rank, which) for rank in ranks)
-
-
-def _repeats(one: Training, loader: int) -> int:
+def _repeats(one: Training | None, loader: int) -> int:
     """How many samples a loader gives in a pass, where it gives one more than once; else 0."""
-    passes = (itertools.chain(*given) for (which, _), given in batches(one).items() if which == loader)
+    known = batches(one) if one is not None else {}
+    passes = (itertools.chain(*given) for (which, _), given in known.items() if which == loader)
     return max((len(indices) for indices in map(list, passes) if len(indices) > len({*indices})), default=0)
 
 

@@ -23,16 +23,10 @@ _HALF = ("float16", "bfloat16")
 def rounding_between(one: Training, other: Training, exact: Rounding) -> Rounding:
     """The roundings in which two trainings may differ: `exact` where both are in float32 and wider, else those of the
     coarser of the two."""
-    coarse = max(_rounding_of(each) for each in (one, other))
-    return Rounding(coarse) if coarse else exact
-
-
-def _rounding_of(training: Training) -> float:
-    """What half precision rounds away of a number, as a share of it; 0 for a training in float32."""
-    if not is_mixed(training):
-        return 0.0
-    dtypes = {event.fields["dtype"] for event in training.of("autocast")} | _trained_types(training)
-    return ROUNDING["bfloat16" if "bfloat16" in dtypes else "float16"]
+    mixed = [each for each in (one, other) if is_mixed(each)]
+    dtypes = {event.fields["dtype"] for each in mixed for event in each.of("autocast")}
+    dtypes = dtypes.union(*map(_trained_types, mixed))
+    return Rounding(ROUNDING["bfloat16" if "bfloat16" in dtypes else "float16"]) if mixed else exact
 
 
 def is_mixed(training: Training) -> bool:

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 
 from transplt.base.disk.mirror import hash_file
@@ -187,8 +188,8 @@ def find_project(given: Path, main: str, data: tuple[str, ...], above: int = 0) 
             hint = "" if main else f"; name the script with --main{hint}"
             raise UsageError(f"no such script: {shown(script)} in {shown(str(given))}{hint}.")
         project = Project(root, script, linked)
-    size = _size(project)
-    if size > LIMIT:
+    sizes = (os.path.getsize(path) for _, path in project.copied())
+    if any(total > LIMIT for total in accumulate(sizes)):
         raise UsageError(
             f"{shown(str(given))} has more than {LIMIT // 2**20} MB, and each run gets a copy: name its data folders "
             "with --data, to link them instead of copying."
@@ -210,11 +211,3 @@ def _inside(path: str, given: Path, option: str) -> str:
         raise UsageError(f"{option} {shown(path)}: name a path in {shown(given)}, relative to it.")
     return Path(shortest).as_posix()
 
-
-def _size(project: Project) -> int:
-    total = 0
-    for _, path in project.copied():
-        total += os.path.getsize(path)
-        if total > LIMIT:
-            break
-    return total

@@ -103,8 +103,8 @@ class _File:
                 return
 
     def _inside(self, statement: ast.stmt, line: int) -> Iterator[_Found]:
-        blocks = [*_blocks(statement)]
-        for name, block in blocks:
+        inner = [*blocks(statement)]
+        for name, block in inner:
             if block and block[0].lineno <= line <= (block[-1].end_lineno or block[-1].lineno):
                 if isinstance(statement, (ast.If, ast.While)):
                     word = "if" if isinstance(statement, ast.If) else "while"
@@ -115,7 +115,7 @@ class _File:
                 counted = isinstance(statement, ast.For) and ast.unparse(statement.iter).startswith("range(")
                 yield from self._block(block, line, (counted or isinstance(statement, ast.While)) and name == "body")
                 return
-        if not blocks:
+        if not inner:
             yield from self._expressions(statement)
 
     def _header(self, node: ast.stmt, word: str, test: ast.expr, way: str) -> _Found:
@@ -150,7 +150,8 @@ def _leaves(node: ast.If) -> bool:
     return not node.orelse and isinstance(last, (ast.Return, ast.Continue, ast.Break, ast.Raise))
 
 
-def _blocks(statement: ast.stmt) -> Iterator[tuple[str, list[ast.stmt]]]:
+def blocks(statement: ast.AST) -> Iterator[tuple[str, list[ast.stmt]]]:
+    """The blocks of a statement, each with what it is: of handlers and cases a `part`."""
     for name in ("body", "orelse", "finalbody"):
         block = getattr(statement, name, None)
         if isinstance(block, list):

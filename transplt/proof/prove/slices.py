@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from transplt.base.grouped import grouped
-from transplt.proof.prove.rank_conditions import leaving, parsed
+from transplt.proof.prove.rank_conditions import blocks, leaving, parsed
 from transplt.syntax.nodes import last_name
 from transplt.syntax.scan import FUNCTIONS
 
@@ -47,13 +47,12 @@ def behind(text: str, line: int) -> Iterator[range]:
 def behind_loop(text: str, line: int) -> int:
     """The line of the first statement behind the loop that begins in this line and reads what that writes; that line,
     where there is none."""
-    blocks = (block for node in ast.walk(parsed(text)) for name in ("body", "orelse", "finalbody")
-              if isinstance(block := getattr(node, name, None), list))  # fmt: skip
-    for block in blocks:
-        loop = next((each for each in block if isinstance(each, _LOOPS) and each.lineno == line), None)
+    every = (block for node in ast.walk(parsed(text)) for _, block in blocks(node))
+    loops = ((block[at:], each) for block in every for at, each in enumerate(block) if isinstance(each, _LOOPS))
+    for rest, loop in loops:
         lines: list[_Line] = []
-        _read(block[block.index(loop) :] if loop is not None else [], "", (), lines)
-        within = [each for each in lines if loop is not None and loop.lineno < each.first <= (loop.end_lineno or line)]
+        _read(rest if loop.lineno == line else [], "", (), lines)
+        within = [each for each in lines if loop.lineno < each.first <= (loop.end_lineno or line)]
         written = {name for each in within for name in each.writes if not name[0].endswith("()")}
         later = [each.first for each in lines if each not in within and each.first > line and each.reads & written]
         if later:
@@ -63,9 +62,9 @@ def behind_loop(text: str, line: int) -> int:
 
 def _read(body: list[ast.stmt], function: str, above: tuple[_Line, ...], lines: list[_Line]) -> None:
     for statement in body:
-        blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
-        blocks += [handler.body for handler in getattr(statement, "handlers", ())]
-        inner = [block for block in blocks if block]
+        parts = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+        parts += [handler.body for handler in getattr(statement, "handlers", ())]
+        inner = [block for block in parts if block]
         last = inner[0][0].lineno - 1 if inner else statement.end_lineno or statement.lineno
         own = _Line(statement.lineno, max(last, statement.lineno), above)
         lines.append(own)

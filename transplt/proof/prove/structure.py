@@ -99,10 +99,9 @@ def changes(one: Training, other: Training) -> list[Change]:
     matcher = difflib.SequenceMatcher(None, keys, other_keys, autojunk=False)
     found = []
     for tag, a, b, c, d in matcher.get_opcodes():
-        at_the_cut = one.cut and other.cut and (b == len(left) or d == len(right)) and (b - a <= 3 and d - c <= 3)
+        at_the_cut = one.cut and other.cut and (b == len(left) or d == len(right)) and max(b - a, d - c) <= 3
         if tag != "equal" and not at_the_cut:
-            before = right[c - 1] if c else None
-            after = right[d] if d < len(right) else None
+            before, after = (next(iter(side), None) for side in (right[:c][::-1], right[d:]))
             found.append(Change(tuple(left[a:b]), tuple(right[c:d]), before, after))
     return _paired(found)
 
@@ -149,16 +148,12 @@ def _key(event: Event) -> Hashable:
         case "scheduler" | "optimizer":
             return event.kind, fields.get("kind", "").removeprefix("NpuFused").removeprefix("Fused")
         case "save" | "load":
-            return event.kind, _file(event)
+            return event.kind, timeless(event.fields.get("file") or "")
         case "unscale":
             return "unscale", fields["o"]
         case "seed":
             return "seed", fields.get("seed")
     return event.kind
-
-
-def _file(event: Event) -> str:
-    return timeless(event.fields.get("file") or "")
 
 
 def _description(events: Sequence[Event]) -> str:

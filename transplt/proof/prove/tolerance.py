@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from statistics import median
 
 from transplt.base.render.cell import figure, many
@@ -84,25 +85,21 @@ class Tolerance:
             line, step = _line(name)
             series[line][step] = share
             together[name[:3]].append(share)
-        moved = {}
-        for line, steps in series.items():
-            numbers, so_far = sorted(steps), list[float]()
-            for number in numbers:
-                so_far.append(max(steps[number], so_far[-1] if so_far else 0.0))
-            moved[line] = (numbers, so_far)
+        by_step = {line: sorted(steps.items()) for line, steps in series.items()}
+        moved = {
+            line: ([step for step, _ in steps], [*accumulate((share for _, share in steps), max)])
+            for line, steps in by_step.items()
+        }
         half = {name: median(shares) for name, shares in together.items() if name[0] in _MANY}
         return cls(rounding, moved, half)
 
     def bound(self, gap: Gap) -> float:
         """How far the figure may be apart, as a share of its scale."""
-        own = self._own(gap.figure)
-        return TIMES * max(own, self._half.get(gap.figure[:3], 0.0)) + (gap.floor / gap.scale if gap.scale else 0.0)
-
-    def _own(self, name: Figure) -> float:
-        line, step = _line(name)
+        line, step = _line(gap.figure)
         numbers, so_far = self._moved.get(line, ([], []))
         at = bisect_right(numbers, step)
-        return so_far[at - 1] if at else 0.0
+        own = so_far[at - 1] if at else 0.0
+        return TIMES * max(own, self._half.get(gap.figure[:3], 0.0)) + (gap.floor / gap.scale if gap.scale else 0.0)
 
     def widths(self, gaps: Sequence[Gap]) -> list[Width]:
         """The bounds that figures with a gap were held to, by step; behind them those of figures of no step."""
