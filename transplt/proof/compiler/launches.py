@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from transplt.base.render.cell import first_of, visible
 from transplt.proof.compiler.answers import NO, UNJUDGED, YES, Answer
 from transplt.proof.compiler.compiling import Compiler
+from transplt.proof.launch.stacks import told_below
 
 #: What tables and estimates say of types and sizes, which the compiler knows better.
 ESTIMATED = frozenset(f"NPU57{digit}" for digit in (0, 1, 2, 3, 4, 9))
@@ -57,7 +57,6 @@ class CompiledKernel:
         return rest or [max(self.answers, key=_taken)]
 
     def as_json(self) -> dict[str, Any]:
-        """For a report."""
         return {
             "kernel": self.name, "path": self.path, "line": self.line, "compiles": self.word,
             "answers": [vars(each) for each in self.answers],
@@ -77,7 +76,6 @@ class Compiled:
         return [each for each in self.kernels if each.word == NO]
 
     def as_json(self) -> dict[str, Any]:
-        """For a report."""
         return {"for": self.title, "kernels": [each.as_json() for each in self.kernels]}
 
     def lines(self, limit: int = 20) -> list[str]:
@@ -117,27 +115,18 @@ class Compiled:
         for kernel in self.refused:
             for answer in kernel.told:
                 if answer.word == NO and (kernel.name, answer.line) not in confirmed:
-                    found.append(_finding(kernel, answer))
+                    code, what = (OVERFLOW, HELP_OVERFLOW) if answer.overflow else (REFUSED, HELP_REFUSED)
+                    message = f"kernel {kernel.name} does not compile: {answer.said}"
+                    found.append({"path": answer.path or kernel.path, "line": answer.line or kernel.line, "code": code,
+                                  "message": message, "help": what, "level": "error", "count": 1})  # fmt: skip
         return found
-
-
-def _finding(kernel: CompiledKernel, answer: Answer) -> dict[str, Any]:
-    return {
-        "path": answer.path or kernel.path, "line": answer.line or kernel.line,
-        "code": OVERFLOW if answer.overflow else REFUSED,
-        "message": f"kernel {kernel.name} does not compile: {answer.said}",
-        "help": HELP_OVERFLOW if answer.overflow else HELP_REFUSED, "level": "error", "count": 1,
-    }  # fmt: skip
 
 
 def launches_below(processes: Iterable[dict[str, Any]], root: Path) -> list[dict[str, Any]]:
     """The launches that the records of processes hold, each once; paths below `root` are told from there."""
     units = {repr(each): each for process in processes for each in process.get("kernels", ())}
-    inside = [{**each, "path": _below(each["path"], root)} for each in units.values()]
-    for unit in inside:
-        functions = unit.get("functions", ())
-        unit["functions"] = [{**each, "path": _below(each["path"], root)} for each in functions]
-    return inside
+    inside = told_below(units.values(), root)
+    return [{**unit, "functions": told_below(unit.get("functions", ()), root)} for unit in inside]
 
 
 def compile_launches(units: Sequence[dict[str, Any]], compiler: Compiler, say: Callable[[str], None]) -> Compiled:
@@ -166,14 +155,17 @@ def _of_configurations(tried: Sequence[tuple[dict[str, Any], Answer]]) -> Answer
     """What becomes of a launch: an autotuner takes the fastest of those that compile. It stops at what the front end
     refuses, and where none compiles; not known where it may have others (`of` is 0)."""
     most = tried[0][0]["of"]
-    refused = [(_named(unit), answer) for unit, answer in tried if answer.word == NO]
+    sizes = (" and ".join(f"{name} = {value}" for name, value in unit["configuration"].items()) for unit, _ in tried)
+    named = [(size or "no sizes", answer) for size, (_, answer) in zip(sizes, tried, strict=True)]
+    refused = [each for each in named if each[1].word == NO]
     stop = next((each for each in refused if not each[1].passed_over), None) if most > 1 else None
     if stop is not None:
         return replace(stop[1], configurations=f"with {stop[0]}, which stops the autotuner")
     some = f", the first {len(tried)} of {most}" if len(tried) < most else ""
     fits = [answer for _, answer in tried if answer.word == YES]
     if fits:
-        said = f"{len(fits)} of {len(tried)} configurations compile{some}{_left_out(refused)}"
+        left = first_of([f"{name} ({answer.sentence})" for name, answer in refused], _MOST_NAMED)
+        said = f"{len(fits)} of {len(tried)} configurations compile{some}{f', not {left}' if left else ''}"
         return replace(max(fits, key=_taken), configurations=said if len(tried) > 1 else "")
     if len(refused) < len(tried):
         return next(answer for _, answer in tried if answer.word != NO)
@@ -184,19 +176,6 @@ def _of_configurations(tried: Sequence[tuple[dict[str, Any], Answer]]) -> Answer
     return replace(least, word=UNJUDGED, configurations=f"the compiler refuses {what}; others are possible")
 
 
-def _left_out(refused: Sequence[tuple[str, Answer]]) -> str:
-    named = first_of([f"{name} ({answer.sentence})" for name, answer in refused], _MOST_NAMED)
-    return f", not {named}" if named else ""
-
-
-def _named(unit: dict[str, Any]) -> str:
-    return " and ".join(f"{name} = {value}" for name, value in unit["configuration"].items()) or "no sizes"
-
-
 def _taken(answer: Answer) -> int:
     return answer.memory.get("UB", [0])[0]
 
-
-def _below(path: str, root: Path) -> str:
-    real = Path(os.path.realpath(path))
-    return real.relative_to(root.resolve()).as_posix() if real.is_relative_to(root.resolve()) else path

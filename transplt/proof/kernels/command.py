@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,6 @@ import click
 
 from transplt.base.disk.replace import write_asked_for
 from transplt.base.errors import shown
-from transplt.base.render.cell import visible
-from transplt.base.render.proofs import Seen
 from transplt.base.render.verdict import Word
 from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import UnreadableSource
@@ -27,10 +24,9 @@ from transplt.proof.kernels.runs import Kernels
 from transplt.proof.launch.interpreter import Versions
 from transplt.proof.launch.options import RunOptions, UsageError
 from transplt.proof.prove.options import Prove
-from transplt.proof.prove.page import render_page
+from transplt.proof.prove.page import report
 from transplt.proof.prove.projects import Project
 from transplt.proof.prove.record import Setup, setup
-from transplt.proof.run_section import add_proof
 from transplt.syntax.files import File
 from transplt.syntax.nodes import last_name
 
@@ -59,24 +55,14 @@ def prove_kernels(
         take_compiled(results, compiled)
     proof = KernelProof.of(results, calls, _never(original, calls), kernels.seconds)
     proof.compiled = compiled
-    text, record = as_text(proof), as_json(proof, made)
+    text = as_text(proof)
     click.echo(text if compiled is not None else f"{text}\n  {hint()}")  # before files that may not be written
-    if given.json_report is not None:
-        write_asked_for(given.json_report, f"{json.dumps(record, indent=1)}\n".encode())
-    if given.html_report is not None:
-        write_asked_for(given.html_report, render_page(proof, record))
-        told = f"$ {visible(command)}\n{text}"
-        add_proof(migrated.root, str(proof.verdict.word), proof.verdict.sentence, told, _seen(proof))
+    report(given, command, migrated.root, proof, as_json(proof, made), text)
     return 0 if proof.verdict.word is Word.EQUAL else 1
 
 
 def _announce(text: str) -> None:
     click.echo(f"transplt prove: {text} ...", err=True)
-
-
-def _seen(proof: KernelProof) -> list[Seen]:
-    found = [each for kernel in proof.kernels for each in kernel.differences]
-    return [Seen(each.place.path, each.place.line, each.what) for each in found if each.place is not None]
 
 
 def _setup(

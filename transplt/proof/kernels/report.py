@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from transplt.base.render.cell import figure, first_of, many, visible
@@ -10,10 +10,10 @@ from transplt.base.render.verdict import Verdict, Word, gravest
 from transplt.proof.compiler.launches import Compiled
 from transplt.proof.kernels.calls import Calls
 from transplt.proof.kernels.judged import KernelResult
+from transplt.proof.prove import proof_text
 from transplt.proof.prove.found import Findings, Part
 from transplt.proof.prove.proof import Proof
-from transplt.proof.prove.proof_text import SCHEMA_VERSION, part_as_json
-from transplt.proof.prove.record import Setup, sealed
+from transplt.proof.prove.record import Setup
 
 _SHOWN = 5
 _HEAD = ("kernel", "place", "launches", "programs", "verdict", "largest difference")
@@ -33,10 +33,16 @@ class KernelProof(Proof):
     def of(cls, kernels: list[KernelResult], calls: Calls, never: list[str], seconds: float) -> KernelProof:
         """With a part for each kernel."""
         more = [
-            f"{each['name']} was called with {each['different']} different arguments; the first are compared"
-            for each in calls.told["more"]
+            f"{one['name']} was called with {one['different']} different arguments; the first are compared"
+            for one in calls.told["more"]
         ]
-        proof = cls([_part(each) for each in kernels], seconds, "", kernels, never, calls.why, more)
+        parts = []
+        for each in kernels:
+            remarks = [f"shapes: {shape}" for shape in each.shapes[:_SHOWN]]
+            remarks += [f"limit: {limit}" for limit in each.limits] + each.remarks
+            findings = Findings(differences=each.differences, reasons=[*dict.fromkeys(each.reasons)], remarks=remarks)
+            parts.append(Part(each.title, each.verdict, findings))
+        proof = cls(parts, seconds, "", kernels, never, calls.why, more)
         libraries = calls.told["libraries"]
         if libraries:
             proof.shortened.append(f"kernels of libraries: {first_of(libraries, _SHOWN)}")
@@ -69,13 +75,6 @@ class KernelProof(Proof):
         if self.why:
             found.append(f"kernels after the place where the original stopped: {self.why}")
         return found + self.shortened
-
-
-def _part(result: KernelResult) -> Part:
-    remarks = [f"shapes: {shape}" for shape in result.shapes[:_SHOWN]]
-    remarks += [f"limit: {limit}" for limit in result.limits] + result.remarks
-    findings = Findings(differences=result.differences, reasons=[*dict.fromkeys(result.reasons)], remarks=remarks)
-    return Part(result.title, result.verdict, findings)
 
 
 def as_text(proof: KernelProof) -> str:
@@ -112,19 +111,9 @@ def _row(result: KernelResult) -> tuple[str, ...]:
 
 def as_json(proof: KernelProof, setup: Setup) -> dict[str, Any]:
     """As the record of a proof, each kernel a comparison, and `kernels` with their numbers."""
-    return sealed(
-        {
-            "schema_version": SCHEMA_VERSION,
-            "verdict": proof.verdict.word.value,
-            "sentence": proof.verdict.sentence,
-            **asdict(setup),
-            "comparisons": [part_as_json(part) for part in proof.parts],
-            "kernels": [_kernel(each) for each in proof.kernels],
-            "compiled": proof.compiled.as_json() if proof.compiled is not None else None,
-            "not_compared": proof.left(),
-            "seconds_of_runs": round(proof.seconds, 1),
-        }
-    )
+    compiled = proof.compiled.as_json() if proof.compiled is not None else None
+    kernels = [_kernel(each) for each in proof.kernels]
+    return proof_text.as_json(proof, setup, kernels=kernels, compiled=compiled, not_compared=proof.left())
 
 
 def _kernel(result: KernelResult) -> dict[str, Any]:

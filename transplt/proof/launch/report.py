@@ -18,7 +18,7 @@ from transplt.proof.launch.host import too_small
 from transplt.proof.launch.judging import Facts, at, judge, reasons
 from transplt.proof.launch.memory import Use, in_words, uses
 from transplt.proof.launch.runner import ScriptRun
-from transplt.proof.launch.stacks import stood
+from transplt.proof.launch.stacks import below, stood, told_below
 from transplt.rules.silent_errors import CODE as SILENT
 
 SCHEMA_VERSION = 2
@@ -128,8 +128,7 @@ def build(
             key = (finding["path"], finding["line"], finding["code"], finding["message"])
             merged.setdefault(key, {**finding, "count": 0})["count"] += finding["count"]
         for shape in process["shapes"]:
-            stack = [{**frame, "path": relative(frame["path"], root)} for frame in shape["stack"]]
-            shapes.append({**shape, "stack": stack})
+            shapes.append({**shape, "stack": told_below(shape["stack"], root)})
     reporting = [
         each
         for each in outcome.processes  # not those of multiprocessing's own
@@ -137,7 +136,7 @@ def build(
         or stood(each["stack"]) is not None
     ]
     processes = [_process(each, root) for each in reporting or outcome.processes]
-    findings = [{**f, "path": relative(f["path"], root)} for _, f in sorted(merged.items())]
+    findings = told_below((finding for _, finding in sorted(merged.items())), root)
     findings = findings if weigh is None else weigh(findings)
     facts = Facts(
         outcome.code, outcome.timed_out, limit, processes, findings, sum(operators.values()), reference,
@@ -153,18 +152,10 @@ def build(
     )  # fmt: skip
 
 
-def relative(path: str, root: Path) -> str:
-    """`path` below `root` with forward slashes; unchanged when it lies elsewhere."""
-    try:
-        return Path(os.path.realpath(path)).relative_to(root.resolve()).as_posix() if path else ""
-    except ValueError:
-        return path
-
-
 def _process(process: dict[str, Any], root: Path) -> dict[str, Any]:
     told = {"place": None, **process, "stood": stood(process["stack"])}
     places = {
-        name: {**what, "path": relative(what["path"], root)} if what and what.get("path") else what
+        name: {**what, "path": below(what["path"], root)} if what and what.get("path") else what
         for name in ("exception", "leaving", "printed", "stood", "place") for what in (told[name],)
     }  # fmt: skip
     role = "launcher" if process["launcher"] else "forked worker" if process["forked"] else "script"
@@ -191,7 +182,7 @@ def _lines(migration: Migration | None, ran: dict[str, set[int]], unknown: str) 
         seen = ran.get(os.path.realpath(file.path), set())
         for line, span in file.statements.items():
             text = file.source[line - 1].strip()[:200] if line <= len(file.source) else ""
-            entry = {"path": relative(str(file.path), migration.root), "line": line, "text": text}
+            entry = {"path": below(str(file.path), migration.root), "line": line, "text": text}
             (executed if span & seen else never).append(entry)
     met = {entry["path"] for entry in executed}
     never.sort(key=lambda entry: entry["path"] not in met)  # those of the files that ran first

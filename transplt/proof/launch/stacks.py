@@ -1,14 +1,29 @@
-"""Reads where a process stood from what npu_emulator.stacks let it write."""
+"""Where a process stood, from what npu_emulator.stacks let it write; and where that is in a project."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 _FRAME = re.compile(r'^  File "(.*)", line (\d+) in (.*)$')
 _ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
+
+
+def below(path: str, root: Path) -> str:
+    """A path relative to `root`, with forward slashes; as it is where it lies elsewhere."""
+    try:
+        return Path(os.path.realpath(path)).relative_to(root.resolve()).as_posix() if path else ""
+    except ValueError:
+        return path
+
+
+def told_below(told: Iterable[dict[str, Any]], root: Path) -> list[dict[str, Any]]:
+    """What was told of lines, with paths below `root`."""
+    return [{**each, "path": below(each["path"], root)} for each in told]
 
 
 def stood(text: str) -> dict[str, Any] | None:

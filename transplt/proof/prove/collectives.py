@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from transplt.proof.launch.stacks import below
 from transplt.proof.prove.exchanges import RECEIVES, SENDS, Exchange, Rank, collectives, is_message, read_ranks
 from transplt.proof.prove.rank_conditions import Condition, Conditions, read_source
-from transplt.proof.prove.training import Place, below
+from transplt.proof.prove.training import Place
 
 #: How much before and behind the place where ranks part is looked at for the cause.
 _BEFORE, _BEHIND = 400, 50

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from transplt.base.disk.replace import write_asked_for
 from transplt.base.errors import shown
 from transplt.base.render.options import taking
 from transplt.base.render.spelling import formerly
@@ -22,9 +20,7 @@ from transplt.proof.launch.shared_options import ScriptCommand, spelled_options
 from transplt.proof.prove.options import REPORT, Prove
 
 if TYPE_CHECKING:
-    from transplt.base.render.proofs import Seen
     from transplt.proof.launch.interpreter import Versions
-    from transplt.proof.prove.proof import Proof
 
 _HELP = """Run ORIGINAL and MIGRATED with ARGS on the CPU of this machine, and compare how they train.
 
@@ -76,20 +72,17 @@ def prove_command(given: Prove) -> int:
 def prove(given: Prove, command: str, own: Collection[str]) -> int:
     """Prove, report, and return the exit code. `command` is what makes the proof again, `own` are the command's
     options. UsageError when no run can be started."""
-    from transplt.base.render.cell import visible
-    from transplt.base.render.verdict import Word
     from transplt.proof.launch.warm import Warm
     from transplt.proof.prove.card_pack import check_pack, write_pack
     from transplt.proof.prove.compile_mode import eager_and_compiled
     from transplt.proof.prove.known import Known
-    from transplt.proof.prove.page import render_page
+    from transplt.proof.prove.page import report
     from transplt.proof.prove.portable import tests_on_a_cpu
     from transplt.proof.prove.projects import find_projects
     from transplt.proof.prove.proof import between
     from transplt.proof.prove.proof_text import as_json, as_text
     from transplt.proof.prove.record import setup
     from transplt.proof.prove.witness import CUDA, WITNESSES
-    from transplt.proof.run_section import add_proof
 
     worlds, witness = worlds_of(given.nproc), WITNESSES[given.against]
     if given.style == "portable" and witness is not CUDA:
@@ -111,14 +104,9 @@ def prove(given: Prove, command: str, own: Collection[str]) -> int:
         say("transplt prove: the project's own tests on a CPU ...")
         proof.parts.append(tests_on_a_cpu(before, after, options, given.tests))
     torchrun = prover.migrated.torchrun
-    text, record = as_text(proof), as_json(proof, made)
+    text = as_text(proof)
     click.echo(text)  # before files that may not be written
-    if given.json_report is not None:
-        write_asked_for(given.json_report, f"{json.dumps(record, indent=1)}\n".encode())
-    if given.html_report is not None:
-        write_asked_for(given.html_report, render_page(proof, record))
-        told = f"$ {visible(command)}\n{text}"
-        add_proof(after.root, str(proof.verdict.word), proof.verdict.sentence, told, _seen(proof))
+    report(given, command, after.root, proof, as_json(proof, made), text)
     if pack is not None:
         written = write_pack(after, options, pack, lambda text: say(f"transplt prove: {text} ..."), torchrun=torchrun)
         say(f"card pack: {written}")
@@ -146,14 +134,6 @@ def _check_folders(*reports: Path | None) -> None:
     for path in reports:
         if path is not None and not path.resolve().parent.is_dir():
             raise UsageError(f"no such folder for the report: {shown(path.parent)}.")
-
-
-def _seen(proof: Proof) -> list[Seen]:
-    """What the proof found in single lines of the migrated program."""
-    from transplt.base.render.proofs import Seen
-
-    found = [each for part in proof.parts for each in part.findings.differences]
-    return [Seen(each.place.path, each.place.line, each.what) for each in found if each.place is not None]
 
 
 def for_output(options: RunOptions, migrated: Path, project: Path) -> tuple[RunOptions, Versions]:

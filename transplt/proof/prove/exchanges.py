@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from transplt.proof.prove.training import Place, below
+from transplt.proof.launch.stacks import below
+from transplt.proof.prove.training import Place
 
 #: Messages between two ranks; everything else is a collective of a whole group.
 SENDS, RECEIVES = ("send", "send_object_list"), ("recv", "recv_object_list")

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from transplt.base.disk.replace import write_asked_for
 from transplt.base.render import plots
 from transplt.base.render.cell import figure, many, visible
 from transplt.base.render.templates import asset, fill
 from transplt.base.render.verdict import Word
-from transplt.proof.prove.found import Curve, Difference, Part
+from transplt.proof.prove.found import Curve, Part
+from transplt.proof.prove.options import Prove
 from transplt.proof.prove.proof import Proof
 from transplt.proof.prove.proof_text import how_close, remaining_reasons
+from transplt.proof.run_section import add_proof
 
 #: So many rows of figures are listed below the plots; the JSON has all.
 _MOST_ROWS = 1000
+
+
+def report(given: Prove, command: str, migrated: Path, proof: Proof, record: dict[str, Any], text: str) -> None:
+    """Write the reports that were asked for; `command` made the proof, and `text` is all of it."""
+    if given.json_report is not None:
+        write_asked_for(given.json_report, f"{json.dumps(record, indent=1)}\n".encode())
+    if given.html_report is not None:
+        write_asked_for(given.html_report, render_page(proof, record))
+        told = f"$ {visible(command)}\n{text}"
+        add_proof(migrated, str(proof.verdict.word), proof.verdict.sentence, told, proof.seen)
 
 
 def render_page(proof: Proof, record: dict[str, Any]) -> bytes:
@@ -61,7 +76,16 @@ def _part(part: Part) -> dict[str, Any]:
         "sentence": visible(part.verdict.sentence),
         "held": ", ".join(many(count, noun) for count, noun in counted if count),
         "close": how_close(part).removeprefix("tolerance: "),
-        "differences": [_difference(each) for each in found.differences],
+        "differences": [
+            {
+                "what": visible(each.what),
+                "place": visible(str(each.place)) if each.place else "",
+                "original": visible(str(each.original)) if each.original and each.original != each.place else "",
+                "step": each.step,
+                "cause": visible(each.cause),
+            }
+            for each in found.differences
+        ],
         "properties": [
             {"name": each.name, "word": each.word, "sentence": visible(each.verdict.sentence)}
             for each in found.properties
@@ -81,14 +105,4 @@ def _curve(curve: Curve, sides: tuple[str, str], *, alone: bool) -> dict[str, An
         "plots": [replace(plot, title=f"{plot.title}{name}") for plot in drawn if plot is not None],
         "rows": [["-" if value is None else figure(value) for value in row] for row in curve.rows[:_MOST_ROWS]],
         "more_rows": max(len(curve.rows) - _MOST_ROWS, 0),
-    }
-
-
-def _difference(each: Difference) -> dict[str, Any]:
-    return {
-        "what": visible(each.what),
-        "place": visible(str(each.place)) if each.place else "",
-        "original": visible(str(each.original)) if each.original and each.original != each.place else "",
-        "step": each.step,
-        "cause": visible(each.cause),
     }

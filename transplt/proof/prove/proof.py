@@ -56,6 +56,12 @@ class Proof:
     caught: str = field(default="", kw_only=True)
 
     @property
+    def seen(self) -> list[Seen]:
+        """What it found in single lines of the migrated program."""
+        found = [each for part in self.parts for each in part.findings.differences]
+        return [Seen(each.place.path, each.place.line, each.what) for each in found if each.place is not None]
+
+    @property
     def verdict(self) -> Verdict:
         worst = gravest([part.verdict for part in self.parts])
         left = dict.fromkeys(part.left for part in self.parts if part.left)

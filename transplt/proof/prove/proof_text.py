@@ -55,22 +55,22 @@ def remaining_reasons(part: Part) -> list[str]:
     return [reason for reason in part.findings.reasons if reason not in part.verdict.sentence]
 
 
-def as_json(proof: Proof, setup: Setup) -> dict[str, Any]:
-    """The record of the proof: what it was made with, what it found, and a hash that a change of it breaks."""
+def as_json(proof: Proof, setup: Setup, **more: Any) -> dict[str, Any]:
+    """The record of the proof: what it was made with, what it found, `more` of that, a hash that a change breaks."""
     return sealed(
         {
             "schema_version": SCHEMA_VERSION,
             "verdict": proof.verdict.word.value,
             "sentence": proof.verdict.sentence,
             **asdict(setup),
-            "comparisons": [part_as_json(part) for part in proof.parts],
+            "comparisons": [_part_as_json(part) for part in proof.parts],
+            **more,
             "seconds_of_runs": round(proof.seconds, 1),
         }
     )
 
 
-def part_as_json(part: Part) -> dict[str, Any]:
-    """One comparison, as it stands in `comparisons`."""
+def _part_as_json(part: Part) -> dict[str, Any]:
     found = part.findings
     return {
         "title": part.title,

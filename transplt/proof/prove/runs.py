@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,12 +19,13 @@ from transplt.proof.launch.edits import EditedFile
 from transplt.proof.launch.options import RunOptions, Trace
 from transplt.proof.launch.reference import without_uuids
 from transplt.proof.launch.runner import ScriptRun
+from transplt.proof.launch.stacks import below, told_below
 from transplt.proof.launch.warm import Warm
 from transplt.proof.prove.collectives import CollectiveFault, collective_faults, standings
 from transplt.proof.prove.known import Known
 from transplt.proof.prove.projects import Project, make_repository
 from transplt.proof.prove.rank_conditions import read_source
-from transplt.proof.prove.training import Place, Training, below, read_trainings
+from transplt.proof.prove.training import Place, Training, read_trainings
 from transplt.proof.prove.witness import CUDA, Witness
 
 _Result = TypeVar("_Result")
@@ -180,16 +181,16 @@ class Runner:
         return Run(
             read_trainings(outcome.traces, root), stop_of(outcome, root), outcome, world, _lines(outcome, root),
             sum(sum(process["operators"].values()) for process in outcome.processes),
-            _told_below([process["findings"] for process in outcome.processes], root),
-            collective_faults(outcome.traces, root, hung=outcome.hung, read=self._source(root)),
+            told_below((each for process in outcome.processes for each in process["findings"]), root),
+            collective_faults(  # the copy is gone
+                outcome.traces, root, hung=outcome.hung,
+                read=lambda path: read_source(str(self.project.root / below(path, root))),
+            ),
             self.witness,
             launches_below(outcome.processes, root),
-            _told_below([process.get("compiled", {}).get("found", ()) for process in outcome.processes], root),
+            told_below((each for process in outcome.processes
+                        for each in process.get("compiled", {}).get("found", ())), root),
         )  # fmt: skip
-
-    def _source(self, root: Path) -> Callable[[str], str | None]:
-        """Reads the files of a copy that lay at `root`, which is gone."""
-        return lambda path: read_source(str(self.project.root / below(path, root)))
 
     def _execute(self, options: RunOptions, watched: dict[str, list[int]]) -> tuple[ScriptRun, Path]:
         """Run in a fresh copy: what became of it, and where the copy lay."""
@@ -242,14 +243,16 @@ def stop_of(outcome: ScriptRun, root: Path) -> Stop | None:
         return Stop(f"its ranks waited for each other: {'; '.join(standings(outcome.traces, root))}", None)
     failed = [process for process in outcome.processes if process["exception"] and not process["launcher"]]
     failed.sort(key=_has_lost)
-    if killed := _killed(outcome, failed, root):
-        return killed
-    for process in failed:
-        error = process["exception"]
+    # A rank that a signal ended comes first, where the others only lost it.
+    killed = [each for each in outcome.processes if each.get("ended", "").startswith("by signal")]
+    killed = killed if all(map(_has_lost, failed)) else []
+    for process in (*killed, *failed):
+        error = process["exception"] if not killed else {"type": f"ended {process['ended']}", "message": ""}
+        at: dict[str, Any] = error if not killed else process["place"] or {}
         first = error["message"].splitlines()[0] if error["message"] else ""
         told = first.replace(f"{root}{os.sep}", "")  # where the copy lay is nobody's place
         reason = f"{error['type']}: {told}" if told else error["type"]
-        place = Place(below(error["path"], root), error["line"]) if error.get("path") else None
+        place = Place(below(at["path"], root), at["line"]) if at.get("path") else None
         rank = int(process["rank"]) if process["rank"] is not None else None
         return Stop(reason, place, rank, error.get("called", ""))
     if outcome.timed_out:
@@ -259,27 +262,11 @@ def stop_of(outcome: ScriptRun, root: Path) -> Stop | None:
     return Stop(f"ended with exit code {outcome.code}{': ' + lines[-1][:200] if lines else ''}", None)
 
 
-def _killed(outcome: ScriptRun, failed: list[dict[str, Any]], root: Path) -> Stop | None:
-    """A rank that a signal ended, where the others that `failed` only lost it."""
-    for process in outcome.processes:
-        if process.get("ended", "").startswith("by signal") and all(map(_has_lost, failed)):
-            last = process["place"] or {}
-            place = Place(below(last["path"], root), last["line"]) if last.get("path") else None
-            rank = int(process["rank"]) if process["rank"] is not None else None
-            return Stop(f"ended {process['ended']}", place, rank)
-    return None
-
-
 def _has_lost(process: dict[str, Any]) -> bool:
     return any(word in process["exception"]["message"] for word in _LOST)
 
 
 _LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Gloo connectFullMesh failed")
-
-
-def _told_below(told: list[Iterable[dict[str, Any]]], root: Path) -> list[dict[str, Any]]:
-    """What processes said of lines, with the paths of the project."""
-    return [{**each, "path": below(each["path"], root)} for every in told for each in every]
 
 
 def _lines(outcome: ScriptRun, root: Path) -> dict[str, set[int]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from transplt.proof.launch.reference import timeless
+from transplt.proof.launch.stacks import below
 
 #: [norm, projection, other projection, checksum]; None for a tensor without such figures.
 Figures = list[float] | None
@@ -183,14 +184,6 @@ def _event(entry: dict[str, Any], number: int, root: Path) -> Event:
     if entry["e"] == "op":
         fields["by"] = tuple(Place(below(path, root), line) for path, line in entry.get("by", ()))
     return Event(entry["e"], fields, Place(below(at[0], root), at[1]) if at else None, number)
-
-
-def below(path: str, root: Path) -> str:
-    """A path relative to `root`; as it is where it lies elsewhere."""
-    try:
-        return Path(path).resolve().relative_to(root.resolve()).as_posix()
-    except ValueError:
-        return path
 
 
 def _steps(events: Sequence[Event]) -> tuple[list[TrainingStep], dict[int, Optimizer]]:
