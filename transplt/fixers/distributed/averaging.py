@@ -28,11 +28,10 @@ _MESSAGE = "the mean of the gradients over the ranks"
 def write_averages(bench: Bench) -> None:
     """The function that averages, its calls, and equal parameters at the start, in the file on the bench."""
     own = [step for step in bench.verdict.steps if step.file is bench.file]
-    made = [call for file, call, _ in optimizer_calls(bench.program) if file is bench.file]
     targets: list[tuple[ast.Call, ast.expr]] = []  # the optimizers that a variable holds
-    for call in made:
+    for file, call, _ in optimizer_calls(bench.program):
         match parent(call):
-            case ast.Assign(targets=[ast.Name() | ast.Attribute() as held]):
+            case ast.Assign(targets=[ast.Name() | ast.Attribute() as held]) if file is bench.file:
                 targets.append((call, held))
     done: set[tuple[int, str]] = set()
     for step in own:

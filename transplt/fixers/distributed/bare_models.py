@@ -22,20 +22,11 @@ def write_bare(bench: Bench) -> None:
     """`.module` where the bare model is meant: its own attributes, its state, and where others get it."""
     file, models = bench.file, bench.models
     for node in names_and_attributes(file):
-        if not isinstance(node.ctx, ast.Load):
-            continue
-        origin = models.origin(file, node)
+        origin = models.origin(file, node) if isinstance(node.ctx, ast.Load) else None
         wrap = bench.wraps.get(origin) if origin else None
-        if (
-            origin is None
-            or wrap is None
-            or wrap.in_place
-            or before_wrap(file, node, wrap)
-            or not _means_bare(bench, node)
-        ):
-            continue
-        text = _bare(bench, node)
-        bench.change(node, "NPU337", f"{text}: the model inside its wrapper", text)
+        if wrap is not None and not (wrap.in_place or before_wrap(file, node, wrap)) and _means_bare(bench, node):
+            text = _bare(bench, node)
+            bench.change(node, "NPU337", f"{text}: the model inside its wrapper", text)
 
 
 def write_renewed(bench: Bench, wrap: Wrap) -> None:
@@ -85,13 +76,6 @@ def _taken_out(models: Models, file: File, value: ast.expr) -> Variable | None:
     return None
 
 
-def _last_asked(asked: ast.Attribute) -> str:
-    """What a model is asked for behind what gives itself: `state_dict` of `model.cpu().state_dict`."""
-    while asked.attr in SAME_MODULE and isinstance(next_one := parent(call_of(asked) or asked), ast.Attribute):
-        asked = next_one
-    return asked.attr
-
-
 def _means_bare(bench: Bench, node: ast.expr) -> bool:
     file = bench.file
     if asks_for_wrapper(bench.program, file, node) or is_bare_here(bench.program, file, node):
@@ -100,7 +84,10 @@ def _means_bare(bench: Bench, node: ast.expr) -> bool:
         case ast.IfExp(test=test, body=body, orelse=other) if node is not test:  # model.module if cards > 1 else model
             return _taken_out(bench.models, file, other if node is body else body) == bench.program.slot(file, node)
         case ast.Attribute() as asked:
-            return _last_asked(asked) not in FORWARDED
+            # Behind what gives itself: `state_dict` of `model.cpu().state_dict`.
+            while asked.attr in SAME_MODULE and isinstance(more := parent(call_of(asked) or asked), ast.Attribute):
+                asked = more
+            return asked.attr not in FORWARDED
         case ast.Call(args=args) as call:
             return node in args and not takes_wrapper(bench.models, file, call, node)
         case ast.keyword() as keyword:

@@ -100,7 +100,8 @@ def _apart(program: Program) -> Iterator[Problem]:
             wrapped.update((slot, *origins(program, slot, handed_on)))
     if not wraps:
         yield Problem(steps[0].file.path, steps[0].call.lineno, "an optimizer step that uses the gradients of one rank")
-    for one in find_optimizers(program) if wraps else ():
+        return
+    for one in find_optimizers(program):
         same = {each: (each, *origins(program, each, handed_on)) for each in one.given.origins}
         apart = sorted(each[2] for each in same if wrapped.isdisjoint(same[each]))
         if one.given.complete and apart:

@@ -23,14 +23,13 @@ _VISIBLE = ("CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES")
 def claim(bench: Bench) -> None:
     """Claim what other codemods would move to a card by its number."""
     for node in by_place(bench.file.scan.strings):
-        found = _NUMBERED.fullmatch(str(node.value))
-        if found is None or isinstance(parent(node), (ast.JoinedStr, ast.Expr)):
-            continue
-        above = parent(node)
-        named = isinstance(above, ast.keyword) and above.arg in ("choices", "help")  # the user may give another card
-        if not isinstance(above, ast.Compare) and not named:
+        match parent(node):
+            case ast.JoinedStr() | ast.Expr() | ast.Compare() | ast.keyword(arg="choices" | "help"):
+                continue  # of these the user may give another card
+        if _NUMBERED.fullmatch(str(node.value)):
+            new = bench.card if bench.portable else words_in_literal({"cuda:0": "npu"})
             plain = "cuda:0" in bench.work.text(node)
-            _write(bench, node, "'cuda:0'", _named(bench) if plain else refusing("not a plain string"))
+            _write(bench, node, "'cuda:0'", new if plain else refusing("not a plain string"))
     for each in ast.walk(bench.file.scan.tree):
         if not isinstance(each, (ast.JoinedStr, ast.BinOp, ast.Call)) or isinstance(parent(each), ast.Compare):
             continue
@@ -60,11 +59,6 @@ def _choose(bench: Bench, call: ast.Call, chosen: ast.expr) -> None:
         bench.change(call, _CODE, why, f"{bench.torch}.device({bench.card})", writes_npu=on_npu)
     elif name != "torch.device" or len(call.args) == 1:
         bench.change(chosen, _CODE, why, bench.card, writes_npu=on_npu)
-
-
-def _named(bench: Bench) -> New:
-    """The card of the rank where a string named the first one."""
-    return bench.card if bench.portable else words_in_literal({"cuda:0": "npu"})
 
 
 def _move(bench: Bench, call: ast.Call) -> None:

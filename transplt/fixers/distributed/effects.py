@@ -65,14 +65,10 @@ class Effects:
             return False
         file, start = self.bench.file, self.bench.start
         function = enclosing_function(node)
-        if function is None:
-            if file is not start.file or start.function is not None:
-                return False
-            return begins(start.first) <= begins(node)
-        if function is start.function:
+        if function is start.function and (function is not None or file is start.file):
             return begins(start.first) <= begins(node)
         outer = [above for above in chain(node) if isinstance(above, FUNCTIONS)]
-        if not any(above in self.reached for above in outer):
+        if function is None or not any(above in self.reached for above in outer):
             return False
         classes = list(of_kind(ast.ClassDef, chain(node)))
         bases = [last_name(base) for cls in classes for base in cls.bases]
@@ -177,11 +173,10 @@ class Effects:
 
     def _acting(self, node: ast.stmt | None) -> list[ast.expr]:
         """The arguments of a print that do more than give a value: all ranks have to do that."""
-        call = node.value if isinstance(node, ast.Expr) else None
-        if not isinstance(call, ast.Call):
-            return []
-        given = arguments_of(call)
-        return [each for each in given if acts(self.bench.models, self.bench.file, each)]
+        match node:
+            case ast.Expr(value=ast.Call() as call):
+                return [each for each in arguments_of(call) if acts(self.bench.models, self.bench.file, each)]
+        return []
 
     def _wait_for_readers(self, first: ast.stmt, changing: ast.Call) -> None:
         if self.bench.alike(first):

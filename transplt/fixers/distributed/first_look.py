@@ -24,6 +24,7 @@ from transplt.program.wrapper_places import Wrap, find_wrap
 from transplt.syntax.files import File
 
 _WITHOUT = "without this option the program creates no process group; arguments after the script's name follow it"
+_OTHER = "pass the script that trains to -m; where it is this one, create the process group and wrap the model by hand"
 _REFUSED = "this script was not made distributed"
 fixer = Fixer(__name__, code="NPU330", rank=-1, theme="distributed")
 
@@ -52,8 +53,9 @@ def first_look(work: Work, tree: ast.Module) -> Finds:
         return
     read = program.once(_read, work.settings.targets)
     if isinstance(read, Training):
-        if own is program.files[0]:
-            yield from _nothing(work, tree, read)
+        if own is program.files[0] and tree.body:
+            lost = "its training code" if read.backwards else "a backward pass"
+            yield _left_whole(work, tree, f"transplt could not follow the main file to {lost}", _OTHER)
         return
     start, models, wraps, verdict = read
     if verdict.refusals:
@@ -114,14 +116,6 @@ def _refused(work: Work, own: File, program: Program, refusals: list[Refusal]) -
         first = refusals[0]
         why = f"{first.why} ({first.file.path}, line {first.node.lineno})"
         yield _left_whole(work, main.scan.tree, why, first.help)
-
-
-def _nothing(work: Work, tree: ast.Module, training: Training) -> Finds:
-    if not tree.body:
-        return
-    lost = "its training code" if training.backwards else "a backward pass"
-    do = "pass the script that trains to -m; where it is this one, create the process group and wrap the model by hand"
-    yield _left_whole(work, tree, f"transplt could not follow the main file to {lost}", do)
 
 
 def _left_whole(work: Work, tree: ast.Module, why: str, do: str = "make the script distributed by hand") -> Note:

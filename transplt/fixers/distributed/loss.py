@@ -133,17 +133,14 @@ def _average(bench: Bench, effects: Effects, block: list[ast.stmt], readers: lis
         do = "the condition may differ between ranks, so they cannot take the mean inside it"
         bench.remark(apart[0], "NPU346", f"{apart[0].id} is the value of one rank here", do)
         readers = [node for node in readers if node not in apart]
-    rest, here = readers, [node for node in readers if _direct(node, block)]
-    if here:
-        first = min(lifted(node, block) or 0 for node in here)
-        rest = [node for node in readers if (lifted(node, block) or 0) < first]
-        _put_mean(bench, effects, block[first], [node for node in readers if node not in rest])
-    inner = ((lifted(node, block), node) for node in rest)
-    for index, nodes in grouped((index, node) for index, node in inner if index is not None).items():
-        for branch in (getattr(block[index], name, []) for name in ("body", "orelse", "finalbody")):
-            inside = [node for node in nodes if lifted(node, branch) is not None]
-            if inside:
-                _average(bench, effects, branch, inside)
+    first = min((lifted(node, block) or 0 for node in readers if _direct(node, block)), default=len(block))
+    if here := [node for node in readers if (lifted(node, block) or 0) >= first]:
+        _put_mean(bench, effects, block[first], here)
+    for index, nodes in grouped((lifted(node, block), node) for node in readers if node not in here).items():
+        holder = block[index] if index is not None else None
+        for name in ("body", "orelse", "finalbody"):
+            branch = getattr(holder, name, [])
+            _average(bench, effects, branch, [node for node in nodes if lifted(node, branch) is not None])
 
 
 def _direct(node: ast.AST, block: list[ast.stmt]) -> bool:

@@ -12,7 +12,7 @@ from transplt.fixers.distributed.program.random_draws import SEEDED_BY, seeded
 from transplt.program.program import LOADERS, File, Function, Program
 from transplt.program.reached_functions import reached_functions
 from transplt.rules.torch_callables import MODULE, names_of
-from transplt.syntax.nodes import callee_of, inner_nodes, is_main_guard, keyword_of, last_name
+from transplt.syntax.nodes import attribute_of, callee_of, inner_nodes, is_main_guard, keyword_of, last_name
 from transplt.syntax.scan import FUNCTIONS
 
 _TOUCHING = names_of(MODULE, "to_card") | {"parameters", "backward", "load_state_dict", "DataParallel"}
@@ -45,11 +45,9 @@ def find_start(program: Program) -> Start | None:
     named = {id(each) for each in names_written_to(program, file)}
     first = next((node for node in body if node is not main and (id(node) in named or touching.any(file, node))), None)
     if first is not None:
-        first = _before_effects(program, body, first)
-        return Start(file, first, guard=main is not None)
-    if main is None:
+        return Start(file, _before_effects(program, body, first), guard=main is not None)
+    if not isinstance(main, ast.If):
         return None
-    assert isinstance(main, ast.If)
     inside = next((node for node in main.body if touching.any(file, node)), None)
     if inside is None:
         return None
@@ -57,8 +55,7 @@ def find_start(program: Program) -> Start | None:
     function = _entered(program, file, inside)
     if function is not None:
         within = next((node for node in function.body if touching.any(file, node)), function.body[0])
-        within = _before_effects(program, function.body, within)
-        return Start(file, within, function=function)
+        return Start(file, _before_effects(program, function.body, within), function=function)
     return Start(file, inside)
 
 
@@ -76,12 +73,10 @@ def _before_effects(program: Program, body: list[ast.stmt], first: ast.stmt) -> 
             return node
         for function in reached_functions(program, [node]):
             owner = program.owner[function]
-            calls = list(inner_nodes(function, ast.Call))
-            if any(happens_once(owner, call) or last_name(call.func) in _FOLDERS for call in calls):
+            if any(happens_once(owner, call) or last_name(call.func) in _FOLDERS or opened(owner, call) is not None
+                   for call in inner_nodes(function, ast.Call)):  # fmt: skip
                 return node
-            if any(opened(owner, call) is not None for call in calls):
-                return node
-            if named and any(id(each) in named for each in inner_nodes(function, ast.Assign)):
+            if any(id(each) in named for each in inner_nodes(function, ast.Assign)):
                 return node
     return first
 
@@ -124,14 +119,12 @@ class _Touching:
         return False
 
     def call(self, file: File, call: ast.Call) -> bool:
-        if isinstance(call.func, ast.Attribute) and call.func.attr in _TOUCHING:
-            return True
         name = file.names.qualified(call.func) or ""
-        if name in LOADERS or any(keyword.arg == "download" for keyword in call.keywords):
+        known = attribute_of(call.func) in _TOUCHING or name in LOADERS
+        if known or any(keyword.arg == "download" for keyword in call.keywords):
             return True
-        if self._draws_alone(name, call):  # what nobody seeds is drawn alike behind the start only
-            return True
-        return any(self._run(callee) for callee in self.program.runs(file, call))
+        # What nobody seeds is drawn alike behind the start only.
+        return self._draws_alone(name, call) or any(self._run(callee) for callee in self.program.runs(file, call))
 
     def _run(self, callee: ast.AST) -> bool:
         if not _SETTING_UP.search(str(getattr(callee, "name", "")).lower()):
