@@ -6,6 +6,7 @@ import errno
 import html
 import json
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from transplt.base.disk.manifest import MANIFEST, read_manifest
@@ -22,8 +23,8 @@ _PAGE = "report.html"
 _CLOSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
-def add_run(folder: Path, word: str, sentence: str, text: str, seen: Iterable[Seen] = ()) -> bool:
-    """Put the result of a run into `report.html` of a migrated folder, in the place of an earlier one.
+def _add(name: str, folder: Path, word: str, sentence: str, text: str, seen: Iterable[Seen] = ()) -> bool:
+    """Put the result of a run, or of a proof, into `report.html` of a migrated folder, in the place of an earlier one.
 
     `word` and `sentence` are its verdict, `text` is all of it, and `seen` what it reports about single lines: that
     stands with the actions that it proves.
@@ -31,15 +32,6 @@ def add_run(folder: Path, word: str, sentence: str, text: str, seen: Iterable[Se
     False, and nothing is written, where transplt wrote no page there, somebody has edited it since, or the folder may
     not be written. The manifest follows, so that the page still counts as transplt's own.
     """
-    return _add("run", folder, word, sentence, text, seen)
-
-
-def add_proof(folder: Path, word: str, sentence: str, text: str, seen: Iterable[Seen] = ()) -> bool:
-    """As `add_run`, for what a proof came to."""
-    return _add("proof", folder, word, sentence, text, seen)
-
-
-def _add(name: str, folder: Path, word: str, sentence: str, text: str, seen: Iterable[Seen]) -> bool:
     manifest = read_manifest(folder)
     page = folder / _PAGE
     if manifest is None or manifest["reports"].get(_PAGE) is None or not page.is_file():
@@ -61,6 +53,9 @@ def _add(name: str, folder: Path, word: str, sentence: str, text: str, seen: Ite
     manifest["reports"][_PAGE] = hash_file(str(page))
     replace_file(folder / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
     return True
+
+
+add_run, add_proof = partial(_add, "run"), partial(_add, "proof")
 
 
 def _put(page: str, name: str, inner: str) -> str | None:

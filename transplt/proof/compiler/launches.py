@@ -155,18 +155,16 @@ def _of_configurations(tried: Sequence[tuple[dict[str, Any], Answer]]) -> Answer
     """What becomes of a launch: an autotuner takes the fastest of those that compile. It stops at what the front end
     refuses, and where none compiles; not known where it may have others (`of` is 0)."""
     most = tried[0][0]["of"]
-    sizes = (" and ".join(f"{name} = {value}" for name, value in unit["configuration"].items()) for unit, _ in tried)
-    named = [(size or "no sizes", answer) for size, (_, answer) in zip(sizes, tried, strict=True)]
-    refused = [each for each in named if each[1].word == NO]
+    refused = [(_named(unit), answer) for unit, answer in tried if answer.word == NO]
     stop = next((each for each in refused if not each[1].passed_over), None) if most > 1 else None
     if stop is not None:
         return replace(stop[1], configurations=f"with {stop[0]}, which stops the autotuner")
     some = f", the first {len(tried)} of {most}" if len(tried) < most else ""
     fits = [answer for _, answer in tried if answer.word == YES]
     if fits:
-        left = first_of([f"{name} ({answer.sentence})" for name, answer in refused], _MOST_NAMED)
-        said = f"{len(fits)} of {len(tried)} configurations compile{some}{f', not {left}' if left else ''}"
-        return replace(max(fits, key=_taken), configurations=said if len(tried) > 1 else "")
+        named = first_of([f"{name} ({answer.sentence})" for name, answer in refused], _MOST_NAMED)
+        said = f"{len(fits)} of {len(tried)} configurations compile{some}{', not ' * bool(named)}{named}"
+        return replace(max(fits, key=_taken), configurations=said * (len(tried) > 1))
     if len(refused) < len(tried):
         return next(answer for _, answer in tried if answer.word != NO)
     least = min((answer for _, answer in refused), key=lambda each: each.overflow[1] if each.overflow else 0)
@@ -174,6 +172,10 @@ def _of_configurations(tried: Sequence[tuple[dict[str, Any], Answer]]) -> Answer
         return replace(least, configurations=f"none of its {most} configurations compiles" if most > 1 else "")
     what = f"{len(tried)} configurations{some}" if len(tried) > 1 else "the one configuration that is known"
     return replace(least, word=UNJUDGED, configurations=f"the compiler refuses {what}; others are possible")
+
+
+def _named(unit: dict[str, Any]) -> str:
+    return " and ".join(f"{name} = {value}" for name, value in unit["configuration"].items()) or "no sizes"
 
 
 def _taken(answer: Answer) -> int:

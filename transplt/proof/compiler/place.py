@@ -68,7 +68,13 @@ def find() -> Place | None:
     """The compiler that is to be asked: what the variable names, the host's own beside CANN, or what was installed.
     UsageError where the one that is named will not do."""
     found = _there()
-    return _asked(*found) if found is not None else None
+    if found is None:
+        return None
+    python, whose = found
+    told = about(python)
+    if not told.get("versions", {}).get("triton-ascend"):
+        raise UsageError(f"{shown(python)}, {whose}, has no triton-ascend: {INSTALL} makes an environment with it.")
+    return Place(python, whose, told["versions"], told["chips"])
 
 
 def _there() -> tuple[str, str] | None:
@@ -76,7 +82,7 @@ def _there() -> tuple[str, str] | None:
     named = os.environ.get(VARIABLE)
     if named:
         return named, f"named by {VARIABLE}"
-    if shutil.which("bishengir-compile") is not None and _has_front_end():
+    if shutil.which("bishengir-compile") is not None and any(metadata.distributions(name="triton-ascend")):
         return sys.executable, "of this host, installed with CANN"
     try:
         python = folder() / "bin" / "python"
@@ -97,20 +103,6 @@ def needed() -> Place:
     if place is None:
         raise UsageError(f"--compile needs the compiler for Ascend cards, which is not installed: {INSTALL}.")
     return place
-
-
-def _has_front_end() -> bool:
-    try:
-        return bool(metadata.version("triton-ascend"))
-    except metadata.PackageNotFoundError:
-        return False
-
-
-def _asked(python: str, whose: str) -> Place:
-    told = about(python)
-    if not told.get("versions", {}).get("triton-ascend"):
-        raise UsageError(f"{shown(python)}, {whose}, has no triton-ascend: {INSTALL} makes an environment with it.")
-    return Place(python, whose, told["versions"], told["chips"])
 
 
 def about(python: str) -> dict[str, Any]:

@@ -61,18 +61,15 @@ class KernelResult:
             return gravest(self.verdicts)
         doubt = [each for each in self.verdicts if each.word is Word.RUNS]
         if self.compared and not doubt:
-            return Verdict(Word.EQUAL, self._agreement())
+            told = f"{self.compared} {'launch' if self.compared == 1 else 'launches'} compared"
+            if self.sampled:
+                told += f", {self.ran:,} of {self.programs:,} programs of the largest launch"
+            if self.largest:
+                told += f"; rounding errors: {figure(self.share, 2)} of the largest number: {'; '.join(self.roundings)}"
+            return Verdict(Word.EQUAL, told)
         if doubt:
             return doubt[0]
         return Verdict(Word.RUNS, self.reasons[0] if self.reasons else "no result of this kernel could be compared")
-
-    def _agreement(self) -> str:
-        told = f"{self.compared} {'launch' if self.compared == 1 else 'launches'} compared"
-        if self.sampled:
-            told += f", {self.ran:,} of {self.programs:,} programs of the largest launch"
-        if self.largest:
-            told += f"; rounding errors: {figure(self.share, 2)} of the largest number: {'; '.join(self.roundings)}"
-        return told
 
 
 @dataclass
@@ -164,9 +161,9 @@ class _Judge:
         """Whether there is a gap that no rounding explains."""
         result.compared += counts
         for gap in gaps:
+            result.largest = max(result.largest, gap["largest"] or 0.0)
+            result.share = max(result.share, gap["share"] or 0.0)
             if gap["within"]:
-                result.largest = max(result.largest, gap["largest"] or 0.0)
-                result.share = max(result.share, gap["share"] or 0.0)
                 result.roundings += [each for each in reasons if each not in result.roundings]
                 if not reasons and (told := "the requested tolerance") not in result.roundings:
                     result.roundings.append(told)
@@ -178,8 +175,6 @@ class _Judge:
             found = Difference(what, result.migrated, result.place)
             result.differences.append(found)
             result.verdicts.append(Verdict(Word.DIFFERS, str(found)))
-            result.largest = max(result.largest, gap["largest"] or 0.0)
-            result.share = max(result.share, gap["share"] or 0.0)
             return True
         return False
 
@@ -245,9 +240,6 @@ def _reason(error: dict[str, Any]) -> str:
 
 def _shapes(arguments: dict[str, Any]) -> str:
     """`x float32[4, 8], out float16[4]` of the arguments of a call."""
-    told = [
-        f"{name} {value['tensor']['dtype']}{value['tensor']['shape']}"
-        for name, value in arguments.items()
-        if isinstance(value, dict) and isinstance(value.get("tensor"), dict)
-    ]
+    held = {name: value.get("tensor") for name, value in arguments.items() if isinstance(value, dict)}
+    told = [f"{name} {each['dtype']}{each['shape']}" for name, each in held.items() if isinstance(each, dict)]
     return first_of(told, _SHAPES)

@@ -23,6 +23,7 @@ from transplt.proof.launch.interpreter import install_with, lacks
 from transplt.proof.launch.options import RunOptions
 from transplt.proof.launch.runner import emulated_packages, ready_stubs, stub_of
 from transplt.proof.launch.shared_options import typed_again
+from transplt.proof.launch.stacks import below
 from transplt.rules.distributions import distribution_of
 from transplt.rules.packages import fails_to_load
 
@@ -198,7 +199,7 @@ def _of_module(asked: Asked, name: str) -> Iterator[str]:
         if own == asked.root:
             yield f"{called} is a module of the project, in its top folder: {_from_the_top(asked)}"
         else:
-            place = _from(own.resolve(), asked.root)
+            place = below(str(own.resolve()), asked.root)
             path = shlex.quote(place if asked.copied else _short(own))
             yield f"{called} is a module of the project, in {place}: PYTHONPATH={path} transplt {asked.command} ..."
         return
@@ -279,7 +280,7 @@ def _from_the_top(asked: Asked) -> str:
     """How a script in a sub-folder is started so that it finds the modules at the top of its project."""
     if asked.copied:
         return "PYTHONPATH=. transplt prove ..., since each run starts there"
-    script = _from(Path(asked.options.script).resolve(), asked.root)
+    script = below(str(Path(asked.options.script).resolve()), asked.root)
     module = script.removesuffix(".py").split("/")
     start = f"cd {shlex.quote(_short(asked.root))} && transplt run"
     if all(part.isidentifier() for part in module):
@@ -293,7 +294,16 @@ def _of_file(asked: Asked, path: str) -> str:
     if path.startswith(("/", "~")):
         return f"there is no {path} on this machine: {_OTHER_PATH}"
     if asked.copied:
-        return _of_file_in_copy(asked, path)
+        here, shortest = Path.cwd() / path, Path(path).as_posix()
+        if here.exists():
+            return f"each run starts in a copy of its project: give {path} as an absolute path, {here.resolve()}"
+        if path.startswith(".."):
+            return f"each run starts in a copy of its project, and {path} leads out of it: {_OTHER_PATH}"
+        return (
+            f"put the data, a link to it or a small sample at {_short(asked.root / shortest)} and add "
+            f"--data {shlex.quote(shortest.partition('/')[0])}, for both programs; or replace the code that reads it "
+            "with --stubs FILE.py"
+        )
     first = Path(path).parts[0]
     found = next((each for each in _above(asked) if (each / first).exists()), None)
     if found is not None and not (asked.folder / first).exists():
@@ -319,7 +329,7 @@ def _of_folder(asked: Asked, path: str, folder: str) -> str:
 
 
 def _started_elsewhere(asked: Asked, name: str, found: Path) -> str:
-    inside = replace(asked.options, script=_from(Path(asked.options.script).resolve(), found))
+    inside = replace(asked.options, script=below(str(Path(asked.options.script).resolve()), found))
     return (
         f"{name} is in {_short(found)}, and the script started in the current folder: "
         f"cd {shlex.quote(_short(found))} && {_again(inside, asked.command)}"
@@ -329,20 +339,6 @@ def _started_elsewhere(asked: Asked, name: str, found: Path) -> str:
 def _in_project(asked: Asked, path: str) -> str:
     """A path as it is in the project, where it lies in the copy in which a run started."""
     return _COPY.sub("", path) if asked.copied else path
-
-
-def _of_file_in_copy(asked: Asked, path: str) -> str:
-    here = Path.cwd() / path
-    if here.exists():
-        return f"each run starts in a copy of its project: give {path} as an absolute path, {here.resolve()}"
-    if path.startswith(".."):
-        return f"each run starts in a copy of its project, and {path} leads out of it: {_OTHER_PATH}"
-    shortest = Path(path).as_posix()
-    first = shortest.partition("/")[0]
-    return (
-        f"put the data, a link to it or a small sample at {_short(asked.root / shortest)} and add "
-        f"--data {shlex.quote(first)}, for both programs; or replace the code that reads it with --stubs FILE.py"
-    )
 
 
 def _of_usage(asked: Asked, processes: Sequence[dict[str, Any]], errors: str) -> Iterator[str]:
@@ -359,10 +355,9 @@ def _of_usage(asked: Asked, processes: Sequence[dict[str, Any]], errors: str) ->
         said = _SAID.findall(errors)
         why = f"it says: {said[-1]}" if said else f"why: {command}"
         yield f"the script does not accept the arguments after --: {why}"
-    script = Path(asked.options.script).resolve()
     started = any(each.get("torch") for each in processes)
     if asked.options.shell and not started and not asked.copied and asked.folder.resolve() != asked.root.resolve():
-        inside = replace(asked.options, script=_from(script, asked.root))
+        inside = replace(asked.options, script=below(str(Path(asked.options.script).resolve()), asked.root))
         yield (
             f"launch scripts start in the current folder: cd {shlex.quote(_short(asked.root))} && "
             f"{_again(inside, asked.command)}"
@@ -394,13 +389,6 @@ def _again(options: RunOptions, command: str) -> str:
     return " ".join(["transplt", command, *map(shlex.quote, stubs), "...", shlex.quote(options.script), "..."])
 
 
-def _from(path: Path, folder: Path) -> str:
-    try:
-        return path.relative_to(folder.resolve()).as_posix()
-    except ValueError:
-        return str(path)
-
-
 def _short(path: Path) -> str:
     """A path relative to the current folder where it lies below it."""
-    return _from(path.resolve(), Path.cwd())
+    return below(str(path.resolve()), Path.cwd())

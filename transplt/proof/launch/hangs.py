@@ -70,13 +70,13 @@ class Watch:
         every = self._processes.values()
         # Without a rank that waits there is nothing to ask.
         spent = _processor_seconds([each.pid for each in every]) if any(each.waits for each in every) else {}
-        ranks = [each for each in every if each.grouped and each.pid in spent]
+        ranks = {each.pid: each for each in every if each.grouped and each.pid in spent}
         now = time.monotonic()
-        if news or not ranks or not all(each.waits for each in ranks):
+        if news or not ranks or not all(each.waits for each in ranks.values()):
             self._since = None
             return False
-        complete = sum(each.world > 0 for each in every) >= max(each.world for each in ranks)
-        asked = [each.pid for each in ranks] if complete else [*spent]
+        complete = sum(each.world > 0 for each in every) >= max(each.world for each in ranks.values())
+        asked = [*(ranks if complete else spent)]
         passed = now - self._since if self._since is not None else 0.0
         busy = any(spent[pid] - self._spent.get(pid, 0.0) > _IDLE * max(passed, 1.0) for pid in asked)
         if self._since is None or busy or {*spent} != {*self._spent}:

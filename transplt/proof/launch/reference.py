@@ -98,15 +98,16 @@ def compare(first: ScriptRun, second: ScriptRun, migrated: ScriptRun) -> dict[st
                         f"the original prints {x}, the migrated script {y} in {_fill(skeleton, numbers)!r}"
                     )
     saves, unstable_saves = _compare_saves(first, second, migrated, differences)
-    reason = "reference-differs" if differences else ""
-    why = ""
-    if not reason and (unstable_results or unstable_saves):
+    reason = why = ""
+    if differences:
+        reason = "reference-differs"
+    elif unstable_results or unstable_saves:
         reason = "reference-unstable"
         why = (
             f"two runs of the original differ ({unstable_results} printed results and {unstable_saves} saved "
             "tensors differ between them), so nothing can be equal to it"
         )
-    elif not reason and not (results or saves):
+    elif not (results or saves):
         reason, why = "reference-unstable", "the original prints and saves no results that could be compared"
     summary = (
         f"{compared} printed numbers and {saves} saved tensors compared, {unstable} left out because the original does "

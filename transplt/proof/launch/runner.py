@@ -68,16 +68,6 @@ class ScriptRun:
     waits: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """How the command ended, and what it printed."""
-
-    code: int
-    output: str
-    timed_out: bool
-    hung: bool
-
-
 def ready_stubs() -> dict[str, str]:
     """The stub files that come with the emulator, and the line that says what each stands for."""
     files = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(READY_STUBS.glob("*.py"))}
@@ -139,9 +129,8 @@ def start(
         shutil.rmtree(complete, ignore_errors=True)  # a first time: what was being made meanwhile goes with `folder`
         seconds = time.monotonic() - begun
         told = errors.read_bytes()[-_MOST_ERRORS:].decode("utf-8", "replace") if errors is not None else ""
-        return ScriptRun(
-            ended.code, processes, seconds, ended.output, ended.timed_out, traces, ended.hung, told, tuple(waits.told)
-        )
+        waited = tuple(waits.told)
+        return replace(ended, processes=processes, seconds=seconds, traces=traces, errors=told, waits=waited)
 
 
 def _record(path: Path, heard: dict[str, int]) -> dict[str, Any]:
@@ -251,7 +240,7 @@ def _execute(
     capture: bool,
     errors: Path | None,
     warm: Warm | None,
-) -> _Outcome:
+) -> ScriptRun:
     sys.stdout.flush()
     process, output = None, None
     with contextlib.nullcontext() if errors is None else errors.open("wb") as stderr:
@@ -285,7 +274,8 @@ def _execute(
                     os.kill(int(path.stem), signal.SIGKILL)
     if reader is not None:
         reader.join(5)
-    return _Outcome(process.returncode or 0, b"".join(lines).decode("utf-8", "replace"), timed_out, hung)
+    printed = b"".join(lines).decode("utf-8", "replace")
+    return ScriptRun(process.returncode or 0, (), 0.0, printed, timed_out, hung=hung)
 
 
 def _begin(

@@ -46,10 +46,9 @@ def together(ranks: Sequence[Training], one: Training | None) -> tuple[Differenc
     """Whether evaluations whose samples are shared out bring their results together ("" where there are none), and
     remarks."""
     remarks: list[str] = []
-    joined = everything = 0
-    every = [{loaders.key_of(each.event): each for each in _passes(rank)} for rank in ranks]
+    joined, everything = 0, ""
+    every, alone = [*map(_passes, ranks)], _passes(one) if one else {}
     sizes = {event.fields["loader"]: loaders.whole(event) for event in one.of("loader")} if one else {}
-    alone = {loaders.key_of(each.event): each for each in _passes(one)} if one else {}
     for key, first in every[0].items():
         passes = [each[key] for each in every if key in each]
         if len(passes) < len(ranks):
@@ -57,14 +56,15 @@ def together(ranks: Sequence[Training], one: Training | None) -> tuple[Differenc
         if (lacks := _lack(passes, alone.get(key))) is not None:
             return lacks, remarks
         if not _shared_out(passes, sizes.get(key[0])):
-            everything += 1
+            everything = "each rank evaluates all samples"
             continue
         if not any(_brings(rank, each.window) for rank, each in zip(ranks, passes, strict=True)):
             made, what = loaders.where(first.event), _SHARES
-            what += f"; the loader is made at {made}" if made is not None and made != first.event.place else ""
+            what += f"; the loader is made at {made}" if made not in (None, first.event.place) else ""
             return Difference(what, first.event.place, figure=RESULTS), remarks
         joined += 1
-        twice = sum(len(each.samples) for each in passes) - len({*(i for each in passes for i in each.samples)})
+        samples = [index for each in passes for index in each.samples]
+        twice = len(samples) - len({*samples})
         if twice and first.event.fields["sampler"] == "DistributedSampler":
             what = f"{many(twice, 'sample')} counted twice in the evaluation at {first.event.place}: shares are padded"
             remarks += [what] if what not in remarks else []
@@ -72,7 +72,7 @@ def together(ranks: Sequence[Training], one: Training | None) -> tuple[Differenc
         return apart, remarks
     if joined:
         return f"the results of {many(joined, 'evaluation')} are combined", remarks
-    return "each rank evaluates all samples" if everything else "", remarks
+    return everything, remarks
 
 
 def _lack(passes: Sequence[_Pass], alone: _Pass | None) -> Difference | None:
@@ -118,18 +118,21 @@ def _brings(rank: Training, window: tuple[int, int]) -> bool:
     return len(roots) > 1 or any(window[0] < event.index < window[1] for event in [*asked, *saved])
 
 
-def _passes(training: Training) -> Iterator[_Pass]:
+def _passes(training: Training) -> dict[tuple[int, int], _Pass]:
     """The passes in evaluation, which no backward pass follows."""
+    found: dict[tuple[int, int], _Pass] = {}
     trained, known = loaders.trained_passes(training), loaders.batches(training)
     given = training.of("batch")
     backward = [event.index for event in training.of("backward")]
     ends = [*(event.index for event in given if loaders.key_of(event) in trained), len(training.events)]
     for event in training.of("loader"):
-        own = [each.index for each in given if loaders.key_of(each) == loaders.key_of(event)]
-        if not own or loaders.key_of(event) in trained or any(own[0] < each < own[-1] for each in backward):
+        key = loaders.key_of(event)
+        own = [each.index for each in given if loaders.key_of(each) == key]
+        if not own or key in trained or any(own[0] < each < own[-1] for each in backward):
             continue
         if _evaluates(training, own[0], own[-1], backward):
-            yield _Pass(event, known[loaders.key_of(event)], (event.index, next(end for end in ends if end > own[-1])))
+            found[key] = _Pass(event, known[key], (event.index, next(end for end in ends if end > own[-1])))
+    return found
 
 
 def _evaluates(training: Training, first: int, last: int, backward: Sequence[int]) -> bool:

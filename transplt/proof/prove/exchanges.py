@@ -46,20 +46,17 @@ class Exchange:
     @property
     def what(self) -> str:
         """`all_reduce(SUM) of float32 [2, 3]`."""
-        inside = ", ".join(str(part) for part in (self.fields.get("op"), self._root()) if part)
+        root = self.fields.get("root")
+        known = f"root {root}" if root is not None else ""
+        if is_message(self):
+            known = f"{'to' if self.kind in SENDS else 'from'} {f'rank {root}' if root is not None else 'any rank'}"
+        inside = ", ".join(str(part) for part in (self.fields.get("op"), known) if part)
         shape: Any = self.fields.get("shape")
         if shape and isinstance(shape[0], list) and len(shape) > _TENSORS_OF_LIST:
             shape = f"{len(shape)} tensors"
         shown = " ".join(str(part) for part in (self.fields.get("dtype"), shape) if part is not None)
         tensors = f" of {shown}" if shown else ""
         return f"{self.kind}({inside}){tensors}" if inside else f"{self.kind}{tensors}"
-
-    def _root(self) -> str:
-        root = self.fields.get("root")
-        if self.kind in SENDS or self.kind in RECEIVES:
-            other = f"rank {root}" if root is not None else "any rank"
-            return f"to {other}" if self.kind in SENDS else f"from {other}"
-        return f"root {root}" if root is not None else ""
 
 
 @dataclass

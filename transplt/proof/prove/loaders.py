@@ -104,13 +104,11 @@ def shared_out(ranks: Sequence[Training], one: Training | None) -> Difference | 
     passed = one.of("loader") if one is not None else []
     before, twins = {event.fields["loader"]: event for event in passed}, {key_of(event): event for event in passed}
     for event, _ in _epochs(ranks[0]):
-        key, size = key_of(event), int(event.fields.get("size") or 0)
-        # Each rank may have a data set of its own, whose indices say nothing of those of others.
-        own = len({whole(each) for each in (event, before.get(key[0])) if each is not None} - {None}) > 1
-        if own or not all(key in each for each in every):
+        key = key_of(event)
+        if not all(key in each for each in every) or _divided(event, before.get(key[0])):
             continue
         shares = [{*itertools.chain(*each[key])} for each in every]
-        again = _repeats(one, key[0]) or size * any(_repeats(rank, key[0]) for rank in ranks)
+        again = _drawn_again(event, ranks, one)
         first = _same(event, [each[key] for each in every], shares, again)
         if first is None and not again:
             first = _overlap(event, shares) or _lack(event, [len(each[key]) for each in every], shares, twins.get(key))
@@ -157,6 +155,11 @@ def _exchanged_before(rank: Training, step: TrainingStep) -> bool:
     return any(begun < event.index < ended for event in asked)
 
 
+def _divided(event: Event, before: Event | None) -> bool:
+    """Whether each rank has a data set of its own, whose indices say nothing of those of others."""
+    return len({whole(each) for each in (event, before) if each is not None} - {None}) > 1
+
+
 def whole(loader: Event) -> int | None:
     """How many samples the data set has that the indices of a loader count in: it may give a subset of them."""
     size: int | None = loader.fields.get("whole", loader.fields.get("size"))
@@ -179,6 +182,12 @@ def _chosen_apart(ranks: Sequence[Training]) -> Difference | None:
             cause = "each rank draws by itself what it trains on, and what it evaluates"
             return Difference(what, event.fields.get("subset") or where(event), cause=cause)
     return None
+
+
+def _drawn_again(event: Event, ranks: Sequence[Training], one: Training | None) -> int:
+    """How many samples a pass draws, where it draws some more than once in the original or on a rank; else 0."""
+    which, size = event.fields["loader"], int(event.fields.get("size") or 0)
+    return _repeats(one, which) or size * any(_repeats(rank, which) for rank in ranks)
 
 
 def _repeats(one: Training | None, loader: int) -> int:

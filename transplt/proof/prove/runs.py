@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -181,15 +182,15 @@ class Runner:
         return Run(
             read_trainings(outcome.traces, root), stop_of(outcome, root), outcome, world, _lines(outcome, root),
             sum(sum(process["operators"].values()) for process in outcome.processes),
-            told_below((each for process in outcome.processes for each in process["findings"]), root),
+            told_below(chain.from_iterable(process["findings"] for process in outcome.processes), root),
             collective_faults(  # the copy is gone
                 outcome.traces, root, hung=outcome.hung,
                 read=lambda path: read_source(str(self.project.root / below(path, root))),
             ),
             self.witness,
             launches_below(outcome.processes, root),
-            told_below((each for process in outcome.processes
-                        for each in process.get("compiled", {}).get("found", ())), root),
+            told_below(chain.from_iterable(
+                process.get("compiled", {}).get("found", ()) for process in outcome.processes), root),
         )  # fmt: skip
 
     def _execute(self, options: RunOptions, watched: dict[str, list[int]]) -> tuple[ScriptRun, Path]:
@@ -243,23 +244,28 @@ def stop_of(outcome: ScriptRun, root: Path) -> Stop | None:
         return Stop(f"its ranks waited for each other: {'; '.join(standings(outcome.traces, root))}", None)
     failed = [process for process in outcome.processes if process["exception"] and not process["launcher"]]
     failed.sort(key=_has_lost)
-    # A rank that a signal ended comes first, where the others only lost it.
-    killed = [each for each in outcome.processes if each.get("ended", "").startswith("by signal")]
-    killed = killed if all(map(_has_lost, failed)) else []
-    for process in (*killed, *failed):
-        error = process["exception"] if not killed else {"type": f"ended {process['ended']}", "message": ""}
-        at: dict[str, Any] = error if not killed else process["place"] or {}
-        first = error["message"].splitlines()[0] if error["message"] else ""
-        told = first.replace(f"{root}{os.sep}", "")  # where the copy lay is nobody's place
-        reason = f"{error['type']}: {told}" if told else error["type"]
-        place = Place(below(at["path"], root), at["line"]) if at.get("path") else None
-        rank = int(process["rank"]) if process["rank"] is not None else None
-        return Stop(reason, place, rank, error.get("called", ""))
+    if all(map(_has_lost, failed)):  # of a rank that a signal ended
+        for process in outcome.processes:
+            if process.get("ended", "").startswith("by signal"):
+                ended = {"type": f"ended {process['ended']}", "message": "", **(process["place"] or {})}
+                return _stop(process, ended, root)
+    if failed:
+        return _stop(failed[0], failed[0]["exception"], root)
     if outcome.timed_out:
         where = "; ".join(standings(outcome.traces, root))
         return Stop(f"did not finish in time and was stopped{f': {where}' if where else ''}", None)
     lines = [line for line in outcome.output.splitlines() if line.strip()]
     return Stop(f"ended with exit code {outcome.code}{': ' + lines[-1][:200] if lines else ''}", None)
+
+
+def _stop(process: dict[str, Any], error: dict[str, Any], root: Path) -> Stop:
+    """The end of a process by an error."""
+    first = error["message"].splitlines()[0] if error["message"] else ""
+    told = first.replace(f"{root}{os.sep}", "")  # where the copy lay is nobody's place
+    reason = f"{error['type']}: {told}" if told else error["type"]
+    place = Place(below(error["path"], root), error["line"]) if error.get("path") else None
+    rank = int(process["rank"]) if process["rank"] is not None else None
+    return Stop(reason, place, rank, error.get("called", ""))
 
 
 def _has_lost(process: dict[str, Any]) -> bool:

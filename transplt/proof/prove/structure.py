@@ -101,7 +101,7 @@ def changes(one: Training, other: Training) -> list[Change]:
     for tag, a, b, c, d in matcher.get_opcodes():
         at_the_cut = one.cut and other.cut and (b == len(left) or d == len(right)) and max(b - a, d - c) <= 3
         if tag != "equal" and not at_the_cut:
-            before, after = (next(iter(side), None) for side in (right[:c][::-1], right[d:]))
+            before, after = (*right[:c][-1:], None)[0], (*right[d:], None)[0]
             found.append(Change(tuple(left[a:b]), tuple(right[c:d]), before, after))
     return _paired(found)
 
@@ -121,15 +121,10 @@ def _paired(found: list[Change]) -> list[Change]:
     """What is lost at one point and gained at a near one has moved: one change."""
     paired: list[Change] = []
     for change in found:
-        last = paired[-1] if paired else None
-        if (
-            last is not None
-            and bool(last.lost) != bool(last.gained)
-            and bool(change.lost) != bool(change.gained)
-            and bool(last.lost) != bool(change.lost)
-            and {_key(event) for event in (*last.lost, *last.gained)}
-            == {_key(event) for event in (*change.lost, *change.gained)}
-        ):
+        last = paired[-1] if paired else change
+        sides = sorted((bool(each.lost), bool(each.gained)) for each in (last, change))
+        keys = [{_key(event) for event in (*each.lost, *each.gained)} for each in (last, change)]
+        if sides == [(False, True), (True, False)] and keys[0] == keys[1]:
             paired[-1] = Change(last.lost or change.lost, last.gained or change.gained, last.before, change.after)
         else:
             paired.append(change)
