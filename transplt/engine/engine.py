@@ -6,28 +6,32 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from transplt.base import stages
-from transplt.base.finding import Cause, FileResult, Finding, TokenVerdict
+from transplt.base.finding import ON_REQUEST, Cause, Effort, FileResult, Finding, TokenVerdict
 from transplt.base.settings import Settings
 from transplt.base.text.given_values import names_given
 from transplt.base.text.old_names import may_hold_old_names
 from transplt.base.text.source import UnreadableSource
 from transplt.base.text.token_rows import ledger_of
 from transplt.edits.device_choosers import chooses_npus, names_of_chooser
+from transplt.edits.edit import Edit
 from transplt.edits.groups import MANY_CARDS
 from transplt.edits.helper_file import defined_in, is_helper
-from transplt.edits.ignores import speaks_of_ignores
+from transplt.edits.ignores import Ignores, speaks_of_ignores
+from transplt.edits.notes import finding_of
 from transplt.edits.work import Work
+from transplt.engine.account import settle
 from transplt.engine.adaptor_findings import kernels_said
 from transplt.engine.analysis.project import join, support_facts
 from transplt.engine.carry_out import carry_out
 from transplt.engine.changed_lines import leave_other_lines
+from transplt.engine.ignore_findings import word_findings
 from transplt.engine.old_code import readable, result_for_old
 from transplt.engine.option_guards import mark_options
 from transplt.engine.picked_edits import all_or_none, leave_unpicked
 from transplt.engine.plan import plan
 from transplt.engine.prefilter import worth_a_look
 from transplt.engine.silent import concerns, unreadable_result, untouched
-from transplt.engine.survey import survey
+from transplt.engine.verify import applies
 from transplt.flow.definition_facts import NameUse
 from transplt.flow.definition_uses import definition_uses
 from transplt.flow.entry_text import entry_of
@@ -272,3 +276,36 @@ def _analysed(
     if file is None:
         return result
     return replace(result, findings=mark_options(file, result.findings, project, settings.torch_version))
+
+
+def survey(data: bytes, work: Work) -> FileResult:
+    """The findings of a planned file. One whose edit would be made counts as applied, and takes the tokens in
+    its place away."""
+    ignores = Ignores(work)
+    edits = [edit for edit in work.rewrites if not ignores.drop(edit)]
+    findings = [ignores.mark(finding_of(work.source, work.scan.path, note)) for note in [*work.notes, *ignores.dropped]]
+    made = [_finding(work, edit) for edit in edits]
+    gone = sorted((each.span.start, each.span.end, b"") for each in made if each.applied)
+    done, offered = [each for each in made if each.applied], [each for each in made if not each.applied]
+    findings += map(ignores.mark, offered)  # one that is offered accounts for its tokens as a finding does
+    account = settle(work, gone, done, findings, ignores.reason)
+    findings += map(ignores.mark, done)
+    findings += [ignores.mark(finding_of(work.source, work.scan.path, note)) for note in account.unknown]
+    findings += word_findings(work, ignores)
+    findings.sort(key=Finding.sort_key)
+    return FileResult(work.scan.path, data, tuple(findings), changed=any(each.applied for each in findings))
+
+
+def _finding(work: Work, edit: Edit) -> Finding:
+    made = applies(edit, work.settings)
+    return Finding(
+        path=work.scan.path,
+        span=work.source.span(*work.source.extent(edit.node)),
+        code=edit.code,
+        level=edit.level,
+        message=edit.message,
+        api=edit.api,
+        effort=None if made else edit.effort or Effort.LOW,
+        help=edit.help if made or edit.help else ON_REQUEST,
+        applied=made,
+    )

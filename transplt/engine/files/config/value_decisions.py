@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Kept, Note
-from transplt.engine.files.config.schemas import library_names, schema_of
-from transplt.engine.files.config.values import WORD, Value, dotted
+from transplt.engine.files.config.values import WORD, Holder, Value, dotted
 from transplt.engine.files.document import Document
 from transplt.engine.files.embedded_pieces import in_lines
 from transplt.engine.files.kind import FileKind
@@ -22,6 +22,7 @@ from transplt.flow.marks import BACKEND, DEVICE, marks_by_name
 from transplt.flow.own_packages import has_its_own
 from transplt.flow.read_as import NOBODY, Reading
 from transplt.rules.communication_backends import OwnNames, own_names, own_names_below
+from transplt.rules.tables import read_table
 
 VALUE, UNREAD = "NPU820", "NPU821"
 #: A default of an interpolation (`${oc.env:DEVICE,cuda}`, `${DEVICE:-cuda}`), and an override (`train.device=cuda`).
@@ -261,3 +262,61 @@ def script_of(document: Document, value: Value) -> str:
         texts = [*" ".join(beside.get(key, "") for key in _COMMANDS).split(), *inner.texts.values()]
         program = started([Word((0, 0), text, text) for text in texts])
     return "" if program is None else path_of(document.project, document.path, program)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """One key of one library. `keys` and one of `any_of` stand at the top of its files, `text` somewhere in them.
+
+    `mark`: what the value is, device or backend; or `values`: old values with what stands in their place on an NPU.
+    """
+
+    library: str
+    path: re.Pattern[str]
+    keys: frozenset[str]
+    any_of: frozenset[str]
+    text: re.Pattern[bytes] | None
+    mark: str
+    values: dict[str, str]
+    effect: str
+
+
+def schema_of(document: Document, value: Value) -> Schema | None:
+    """The first schema that knows a value."""
+    for schema in _schemas():
+        if any(schema.path.fullmatch(dotted(path)) for path in value.paths()) and _is_one(schema, document, value):
+            return schema
+    return None
+
+
+@cache
+def library_names() -> frozenset[str]:
+    """Names of keys that speak of CUDA and that a library reads under these names on every device."""
+    return frozenset(row["name"] for row in read_table("support/config_schemas.json")["names"])
+
+
+def _is_one(schema: Schema, document: Document, value: Value) -> bool:
+    top: Holder = value.holder
+    while top.above is not None:
+        top = top.above
+    keys = top.texts.keys()
+    if not schema.keys <= keys or (schema.any_of and schema.any_of.isdisjoint(keys)):
+        return False
+    return schema.text is None or schema.text.search(document.utf8) is not None
+
+
+@cache
+def _schemas() -> tuple[Schema, ...]:
+    return tuple(
+        Schema(
+            row["library"],
+            re.compile(row["path"]),
+            frozenset(row.get("keys", ())),
+            frozenset(row.get("any", ())),
+            re.compile(row["text"].encode()) if "text" in row else None,
+            row.get("as", ""),
+            row.get("values", {}),
+            row["effect"],
+        )
+        for row in read_table("support/config_schemas.json")["schemas"]
+    )
