@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from transplt.base.finding import APEX_LEVEL
@@ -24,7 +24,6 @@ from transplt.edits.trees.transform import New
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
 from transplt.fixers.amp.amp_writer import wanted, writer_for
-from transplt.fixers.amp.apex.checkpoints import write_checkpoints
 from transplt.fixers.amp.apex.checks import Pass
 from transplt.fixers.amp.apex.combined import combined_when, leave_wrappers_out
 from transplt.fixers.amp.apex.float import write_in_float32
@@ -33,10 +32,11 @@ from transplt.fixers.amp.apex.program import Apex
 from transplt.fixers.amp.apex.replacements import replace_kernels
 from transplt.fixers.amp.apex.together import Refusal, read_together
 from transplt.fixers.amp.apex.wraps import wrapper_of
+from transplt.fixers.amp.checkpoints import Spelling, State, write_states
 from transplt.fixers.amp.flag import ATTRIBUTE, follow, level_is_an_option
 from transplt.fixers.amp.inline import name_loss
 from transplt.fixers.amp.recognise import already
-from transplt.program.program import File, Program, text_of
+from transplt.program.program import File, Program, enclosing_function, text_of
 from transplt.program.programs import programs_of
 from transplt.program.reached_functions import reached_functions
 from transplt.program.steps import backward_passes
@@ -48,6 +48,16 @@ fixer = Fixer(__name__, code="NPU746", rank=10, theme="amp:apex")
 INITIALIZE, SCALE, LEFT = "NPU746", "NPU747", "NPU743"
 #: The wrapper that `distributed` puts around a model.
 _WRAP = re.compile(r" = (?:\w+\.)?wrap\(")
+STATE = State(
+    ("amp", "amp_state"),
+    "NPU746",
+    saved="the checkpoint keeps the state of amp",
+    loaded="amp continues from the checkpoint, if it has the state of amp",
+    what="that of amp",
+    left="NPU743",
+)
+_SHARED = "checkpoints without the state of amp: a program that does not train runs this code too"
+_HIDDEN = "checkpoints without the state of amp: its flag is not available here"
 
 
 @fixer.on(ast.Module)
@@ -290,3 +300,23 @@ def _change(writer: Writer, node: ast.expr, message: str, new: New) -> None:
     """An edit of an expression, on top of what others do to it."""
     writer.work.take(node)
     writer.rewrite(node, SCALE, message, new)
+
+
+def write_checkpoints(
+    writer: Writer, program: Program, own: File, amp: Callable[[], str], elsewhere: set[ast.AST]
+) -> None:
+    """Save and load the state of amp where the file saves and loads that of an optimizer. `amp` imports its name.
+
+    `elsewhere` are functions that programs run which never call amp.initialize: amp has no state there.
+    """
+    flags = follow(program.project, own) if writer.work.settings.amp_flag else None
+
+    def spelled(call: ast.Call) -> Spelling:
+        if enclosing_function(call) in elsewhere:
+            return Spelling(("amp",), why=_SHARED)
+        flag = flags(call)[0] or "" if flags is not None else ""
+        if flags is not None and not flag:
+            return Spelling(("amp",), why=_HIDDEN)
+        return Spelling((amp(),), flag=flag)
+
+    write_states(writer, program, own, STATE, spelled)
