@@ -8,6 +8,7 @@ all that shares its slot, or not at all.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from transplt.flow.attributes import unify_attributes
 from transplt.flow.callees import ABSL_CALLS, OBJECTS, PARSER_CALLS
@@ -21,7 +22,6 @@ from transplt.flow.own_names import OwnNames, class_fields
 from transplt.flow.reached_place import Path
 from transplt.flow.slot_stores import store_slots
 from transplt.flow.slots import Slots
-from transplt.flow.value_sources import slots_read
 from transplt.syntax.modules import module_name
 from transplt.syntax.names import Names
 from transplt.syntax.nodes import index_in, last_name, starred_at, string_of
@@ -29,6 +29,7 @@ from transplt.syntax.scan import Scan, parent
 
 #: Calls that keep a value under a name: flags, namespaces, fields.
 _HOLDERS = PARSER_CALLS | ABSL_CALLS | OBJECTS | {"Option", "parametrize", "append", "extend", "setdefault"}
+_READS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.NamedExpr)
 
 
 def linked_slots(scan: Scan, names: Names, project: ProjectFacts, *, alone: bool = True) -> Slots:
@@ -241,3 +242,54 @@ def _fields(slots: Slots, node: ast.ClassDef) -> None:
         if name.islower() or "_" in name:
             key = key or slots.own.full_name(slots.scan.scopes[node])
             slots.link(f"p:{key}.__init__.{name}", f"s:{key}.{name}")
+
+
+def slots_read(slots: Slots, value: ast.expr) -> list[tuple[str, ast.expr]]:
+    """The slots from which an expression may take its value, each with the expression that reads it."""
+    if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)) or (  # most are
+        isinstance(value, ast.Call) and last_name(value.func) != "format"
+    ):
+        slot = slots.of(value)
+        return [] if slot is None else [(slot, value)]
+    return [
+        (slot, source)
+        for source in sources(value)
+        if isinstance(source, _READS) and (slot := slots.of(source)) is not None
+    ]
+
+
+def sources(value: ast.expr) -> Iterator[ast.expr]:
+    """The expressions whose value an expression may take, or that a device string built by it begins with."""
+    stack = [value]
+    while stack:
+        match node := stack.pop():
+            case ast.Name() | ast.Attribute():  # most are
+                yield node
+            case ast.IfExp():
+                stack += [node.body, node.orelse]
+            case ast.BoolOp():
+                stack += node.values
+            case ast.Tuple() | ast.List() | ast.Set():
+                stack += node.elts
+            case ast.Starred():
+                stack.append(node.value)
+            case ast.JoinedStr(values=[ast.FormattedValue(value=first), *_]) | ast.BinOp(left=first, op=ast.Add()):
+                stack.append(first)
+            case ast.BinOp(left=ast.Constant() as pattern, op=ast.Mod(), right=right):
+                _formatted(pattern, right.elts if isinstance(right, ast.Tuple) else [right], stack)
+            case ast.JoinedStr() | ast.BinOp():
+                pass
+            case ast.NamedExpr():
+                stack.append(node.value)
+                yield node
+            case ast.Call(func=ast.Attribute(value=pattern, attr="format")):
+                _formatted(pattern, node.args, stack)
+                yield node
+            case _:
+                yield node
+
+
+def _formatted(pattern: ast.expr, values: list[ast.expr], stack: list[ast.expr]) -> None:
+    """The value that a formatted text begins with."""
+    if isinstance(pattern, ast.Constant) and str(pattern.value).startswith(("%s", "{}", "{0}")) and values:
+        stack.append(values[0])
