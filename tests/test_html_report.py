@@ -15,8 +15,7 @@ from transplt.base.finding import Effort, Finding, Level, Operation, Replacement
 from transplt.base.settings import Settings
 from transplt.engine.patch import unified_diff
 from transplt.project.options import Options, make_plan
-from transplt.project.report.code_pages import code_pages
-from transplt.project.report.html import of_python, ranked_files, render_report
+from transplt.project.report.html import code_pages, of_python, ranked_files, render_report
 from transplt.project.report.migration_record import FileRecord, RunResult
 from transplt.project.report.page_data import page_data
 from transplt.project.report.shown_files import ShownFile, shown_files

@@ -14,7 +14,7 @@ from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.settings import Settings
 from transplt.engine.actions.actions import actions_of
 from transplt.project.options import Options, make_plan
-from transplt.project.report.diff_rows import DiffRow, diff_rows
+from transplt.project.report.file_page import DiffRow, diff_rows
 from transplt.project.report.html import render_report
 from transplt.project.report.migration_record import FileRecord, RunResult
 from transplt.project.report.snippets import snippets

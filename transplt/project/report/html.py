@@ -9,8 +9,9 @@ page, so that thousands of findings cost nothing before somebody looks at them.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -26,7 +27,6 @@ from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of, separate, total_hours
 from transplt.engine.actions.effort import FileEffort, effort_of, percent, total
 from transplt.project.report.action_lines import about, how_many, place_text
-from transplt.project.report.code_pages import code_pages, pieces
 from transplt.project.report.file_page import file_page
 from transplt.project.report.migration_record import RunResult
 from transplt.project.report.page_data import page_data
@@ -35,6 +35,7 @@ from transplt.project.report.snippets import snippets
 from transplt.project.report.target_lines import target_details
 from transplt.project.report.titles import title
 from transplt.rules.host_settings import host_settings_by_group
+from transplt.rules.pages import all_codes, load
 
 _MOST_BARS = 12
 _MOST_FILES = 15
@@ -47,6 +48,12 @@ _STOPPING = frozenset({"import", "first step", "numbers"})
 
 
 TEMPLATE = "report.html.j2"
+#: The project's own message is at the finding.
+_NAMES = {"Message": marked("An example of the message")}
+_FENCE = re.compile(r"^```[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]+)\]\([^)\s]+\)")
+_BOLD = re.compile(r"(?<![\w)])\*\*(?=\S)(.+?)\*\*(?!\w)")
+_CODE = re.compile(r"`([^`]+)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,3 +231,32 @@ def ranked_files(result: RunResult) -> list[dict[str, Any]]:
             edits = sum(finding.applied for finding in record.findings)
             rows.append({"path": visible(record.path), "left": effort.left, "hours": effort.hours, "edits": edits})
     return sorted(rows, key=lambda row: (-row["hours"], row["path"]))
+
+
+def code_pages(codes: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """By code, sorted: title and sections of its page. Codes of users' rules have none."""
+    pages = {code: load(code) for code in sorted({*codes} & {*all_codes()})}
+    sections = {
+        code: [{"name": _NAMES.get(name, name), "blocks": _blocks(text)} for name, text in page.sections.items()]
+        for code, page in pages.items()
+    }
+    return {code: {"title": page.title, "sections": sections[code]} for code, page in pages.items()}
+
+
+def _blocks(text: str) -> list[dict[str, Any]]:
+    """Paragraphs and items of lists, with their pieces of code, and blocks of code; links are their words."""
+    blocks: list[dict[str, Any]] = []
+    for number, part in enumerate(_FENCE.split(text)):
+        if number % 2:
+            blocks.append({"code": True, "text": part})
+            continue
+        for paragraph in re.split(r"\n\s*\n|\n(?=- )", part.strip()):
+            words = _BOLD.sub(r"\1", _LINK.sub(r"\1", paragraph))
+            if found := pieces(re.sub(r"\A- ", "\u2022 ", words)):
+                blocks.append({"code": False, "pieces": found})
+    return blocks
+
+
+def pieces(text: str) -> list[dict[str, Any]]:
+    """A paragraph, with what stands in backticks told from the rest."""
+    return [{"code": bool(at % 2), "text": piece} for at, piece in enumerate(_CODE.split(text)) if piece]
