@@ -32,6 +32,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 # Tests check what is worked out; those of the cache bring a folder of their own.
 os.environ["TRANSPLT_NO_CACHE"] = "1"
+# Else the first use of inductor starts a process that imports torch, for the little that is compiled.
+os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 

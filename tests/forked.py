@@ -28,13 +28,15 @@ from transplt.faces.cli.main import main as cli
 from transplt.proof.launch import interpreter
 from transplt.proof.launch.command import run_command
 from transplt.proof.launch.device_backend import torch_npu_of
-from transplt.proof.launch.options import RunOptions, TorchNpu, UsageError
+from transplt.proof.launch.options import RunOptions, TorchNpu, Trace, UsageError
 from transplt.proof.launch.runner import CARD, SITE
 from transplt.proof.launch.warm import Warm
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Before a test gives itself another home.
 _WHEELS = cache_folder() / "torch_npu"
+#: Of each run, as a proof sets them: what differs in them is forked by another process, which imports torch anew.
+SHARED = {"PYTHONHASHSEED": str(Trace().seed), "OMP_NUM_THREADS": "1"}
 #: The processes that fork, by the process that asks: a worker of the test run that was forked needs its own.
 _WARM: dict[int, Warm] = {}
 
@@ -51,11 +53,11 @@ def warm() -> Warm | None:
 
 def run(
     script: Path, arguments: tuple[str, ...], environment: dict[str, str], folder: Path, nproc: int = 0,
-    timeout: float = 500.0, stdin: str | None = None,
+    timeout: float = 500.0,
 ) -> subprocess.CompletedProcess[str]:  # fmt: skip
     """Run `script` in `folder` with so many ranks (0: without torchrun's variables), and without warnings."""
-    environment = {**environment, "PYTHONWARNINGS": "ignore"}
-    processes = warm() if stdin is None else None
+    environment = {**environment, **SHARED, "PYTHONWARNINGS": "ignore"}
+    processes = warm()
     command = [sys.executable, str(script), *arguments]
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         streams = (output.fileno(), errors.fileno())
@@ -70,7 +72,7 @@ def run(
         else:
             torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(nproc)] if nproc else []
             code = subprocess.run(
-                [command[0], *torchrun, *command[1:]], env=environment, cwd=folder, timeout=timeout, input=stdin,
+                [command[0], *torchrun, *command[1:]], env=environment, cwd=folder, timeout=timeout,
                 stdout=output, stderr=errors, text=True, check=False,
             ).returncode  # fmt: skip
         return subprocess.CompletedProcess(command, code, _all(output), _all(errors))
@@ -96,11 +98,10 @@ def in_words_of_cann(error: str) -> str:
 
 def on_npus(
     script: Path, arguments: tuple[str, ...], folder: Path, nproc: int = 0, timeout: float = 500.0,
-    stdin: str | None = None, **config: Any,
+    **config: Any,
 ) -> subprocess.CompletedProcess[str]:  # fmt: skip
     """Run `script` on the emulated NPU, with these settings of npu_emulator.config.Config, kept in `folder`."""
-    environment = {**unmeasured(), **npu_environment(folder, **config), "OMP_NUM_THREADS": "1"}
-    return run(script, arguments, environment, folder, nproc, timeout, stdin)
+    return run(script, arguments, {**unmeasured(), **npu_environment(folder, **config)}, folder, nproc, timeout)
 
 
 def npu_environment(folder: Path, **config: Any) -> dict[str, str]:
@@ -132,10 +133,10 @@ def transplt(words: Sequence[str], folder: Path, path: str = "") -> tuple[int, s
     It runs in this process, which forks those of the script, but for launch scripts and modules, and where a test has a
     cache or a `path` of its own, where Python looks for modules first: no other test could use what forks for these.
     """
-    environment = {**unmeasured(), "PYTHONPATH": os.pathsep.join(filter(None, [path, str(ROOT)])), "NO_COLOR": "1"}
-    environment["OMP_NUM_THREADS"] = "1"
+    environment = {**unmeasured(), **SHARED, "NO_COLOR": "1"}
     processes = warm() if cache_folder() / "torch_npu" == _WHEELS and not path else None
     if processes is None or any(word == "-m" or word.endswith(".sh") for word in words):
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [path, str(ROOT)]))
         done = subprocess.run(
             [*measured_alone("transplt"), *words], cwd=folder, env={**os.environ, **environment},
             capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,

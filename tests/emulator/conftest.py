@@ -41,11 +41,10 @@ def program(tmp_path: Path) -> Runner:
         *arguments: str,
         nproc: int = 0,
         timeout: float = 500,
-        stdin: str | None = None,
         code: int | None = 0,
         **config: Any,
     ) -> subprocess.CompletedProcess[str]:
-        done = forked.on_npus(HERE / "programs" / name, arguments, tmp_path, nproc, timeout, stdin, **config)
+        done = forked.on_npus(HERE / "programs" / name, arguments, tmp_path, nproc, timeout, **config)
         assert code is None or done.returncode == code, done.stdout + done.stderr
         return done
 

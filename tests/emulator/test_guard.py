@@ -75,7 +75,7 @@ PASSED = [
 
 
 def outcomes(program: Any, snippets: Any, **config: Any) -> dict[str, list[str]]:
-    result: dict[str, list[str]] = json.loads(program("guard.py", stdin=json.dumps(list(snippets)), **config).stdout)
+    result: dict[str, list[str]] = json.loads(program("guard.py", json.dumps(list(snippets)), **config).stdout)
     return result
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
-from tests.forked import torch_npu
+from tests.forked import SHARED, torch_npu, warm
 from transplt.base.finding import FileResult, Level
 from transplt.base.settings import TORCH_VERSIONS, Settings
 from transplt.proof.launch import runner
@@ -133,7 +134,7 @@ def run_both(snippets: dict[str, Snippet]) -> dict[str, str]:
             faults[name] = str(error)
         else:
             texts[name] = (snippet.before + snippet.source, after)
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as hosts:
+    with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, SHARED), ThreadPoolExecutor(2) as hosts:
         sides = [
             hosts.submit(_run_on, host, Path(folder), {name: pair[side] for name, pair in texts.items()}, snippets)
             for side, host in enumerate(("cuda", "npu"))
@@ -173,8 +174,7 @@ def _run_on(host: str, folder: Path, texts: dict[str, str], snippets: dict[str, 
     options = RunOptions(
         str(driver), arguments, sys.executable, torch_version=TORCH, timeout=300, torch_npu=torch_npu()
     )
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    done = runner.start(options, host=host, capture=True, echo=False)
+    done = runner.start(options, host=host, capture=True, echo=False, warm=warm())
     assert done.code == 0, (host, done.code, done.output[-2000:])
     results: dict[str, dict[str, Any]] = json.loads((place / "results.json").read_text(encoding="utf-8"))
     return results
