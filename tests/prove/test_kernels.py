@@ -6,19 +6,17 @@ import importlib.util
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
-from tests.forked import cache_of_its_own
-from tests.processes import unmeasured
+from tests.forked import transplt
+from transplt.base.errors import TranspltError
 from transplt.project import tree
 from transplt.project.options import Options, make_plan
 
-ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = Path(__file__).parent / "kernels" / "cuda"
 pytestmark = [
     pytest.mark.torch,
@@ -122,11 +120,12 @@ def written(folder: Path, name: str, main: str, ops: str) -> None:
 
 def prove(folder: Path, *arguments: str) -> tuple[int, str]:
     """The exit code and the text."""
-    command = [sys.executable, "-m", "transplt", "prove", *arguments]
-    env = {**unmeasured(), "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(cache_of_its_own(folder / "cache"))}
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode, done.stdout or done.stderr
+    try:
+        code, output, errors = transplt(["prove", *arguments], folder)
+    except (click.ClickException, TranspltError) as error:
+        return error.exit_code, f"Error: {error}\n"
+    assert "Traceback" not in errors, errors
+    return code, output or errors
 
 
 def kernels_of(path: Path) -> dict[str, dict[str, Any]]:

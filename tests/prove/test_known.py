@@ -7,10 +7,10 @@ import sys
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tests.forked import cache_of_its_own
 from tests.planted.planting import prove
 from transplt.base.disk.cache_folder import Cache
 from transplt.proof.launch.interpreter import Versions, versions_of
@@ -126,10 +126,16 @@ for step in range(3):
 """
 
 
+def cache_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are kept in a folder of this test; all else, and what forks the runs, is that of all tests."""
+    folder.mkdir()
+    monkeypatch.delenv("TRANSPLT_NO_CACHE")
+    monkeypatch.setattr("transplt.proof.prove.known.Cache", SimpleNamespace(of_user=lambda: Cache(folder)))
+
+
 @pytest.mark.torch
 def test_a_proof_makes_the_runs_of_the_original_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TRANSPLT_NO_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache_of_its_own(tmp_path / "cache")))
+    cache_alone(tmp_path / "cache", monkeypatch)
     told = []
     for factor in (1.0, 1.0, 2.0):
         for name, card, by in (("original", "cuda", 1.0), ("migrated", "npu", factor)):
@@ -156,8 +162,7 @@ if len(count.read_text()) % 2:
 def test_whether_the_original_repeats_itself_is_seen_in_a_run_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("TRANSPLT_NO_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache_of_its_own(tmp_path / "cache")))
+    cache_alone(tmp_path / "cache", monkeypatch)
     for name, card in PORTED_TO.items():
         begin = _TAKES_TURNS.format(count=str(tmp_path / f"{name}.count"))
         begin = begin.replace("if len", "if 0 * len") if card == "npu" else begin
