@@ -324,6 +324,7 @@ def test_what_ends_well_may_hide(transplt_run: Any, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.torch
+@pytest.mark.slow  # the next test starts torchrun from a launch script, too
 def test_launch_script(transplt_run: Any, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(RANKS)
     script = tmp_path / "run_distributed_npu.sh"

@@ -45,6 +45,7 @@ def test_lines_are_held_against_what_is_shown() -> None:
     assert not same("first divergence: a", "no divergence: a")
 
 
+@pytest.mark.slow  # each of its commands has tests of its own, which are quicker
 @pytest.mark.torch
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs the extra `emulator`")
 def test_every_command_of_the_walk(tmp_path: Path) -> None:
