@@ -44,8 +44,7 @@ def problems(outputs: Mapping[str, bytes], entry: str, project: ProjectFacts) ->
     found = [*_on_paths(program), *_other_scripts(program), *_apart(program)]
     for each in divided(program, training=True):
         kind = "a training step" if each.what in _TRAINING else "a collective"
-        sentence = f"some ranks do not reach this {kind}: {each.what}()"
-        found.append(Problem(each.file.path, each.call.lineno, sentence))
+        found.append(Problem(each.file.path, each.call.lineno, f"some ranks do not reach this {kind}: {each.what}()"))
     for file, node in modules_of_unwrapped(program):
         name = last_name(node.value)
         found.append(Problem(file.path, node.lineno, f"{name}.module, and nothing wraps {name}"))

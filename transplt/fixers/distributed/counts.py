@@ -43,8 +43,7 @@ def write_lengths(bench: Bench) -> None:
             bench.put_around(node, "NPU345", "its mean over the ranks", bench.call("mean_over_ranks"))
     for divided, summed, by in by_other_lengths(bench.own):
         if id(divided) not in changed:
-            shown = text_of(bench.file, by)
-            why = f"{summed} is a sum over one rank's share here, and {shown} may count all data"
+            why = f"{summed} is a sum over one rank's share here, and {text_of(bench.file, by)} may count all data"
             bench.remark(divided, _CODE, why, "divide by the length of the share: len(loader.sampler)")
 
 

@@ -54,7 +54,6 @@ class Downloads:
         )
 
     def write(self) -> None:
-        """The locks of the file on the bench."""
         bench = self.bench
         for call, why in self.left:
             bench.left(call, f"{_WRITES if call in self.cached else AT_ONCE}, {why}", _DO, code=_LEFT)
@@ -129,8 +128,7 @@ class Downloads:
     def _draws(self, run: list[ast.stmt]) -> bool:
         """True for code that draws random numbers, in what it calls too."""
         places: list[tuple[File, ast.AST]] = [(self.bench.file, each) for each in run]
-        below = functions_run_from(self.program, places)
-        inside = [*places, *((self.program.owner[each], each) for each in below)]
+        inside = [*places, *((self.program.owner[each], each) for each in functions_run_from(self.program, places))]
         calls = [(file, call) for file, node in inside for call in inner_nodes(node, ast.Call)]
         return any(draws(file.names.qualified(call.func) or "", last_name(call.func)) for file, call in calls)
 

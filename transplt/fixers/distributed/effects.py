@@ -21,7 +21,7 @@ from transplt.fixers.distributed.program.outputs import (
     opens_to_write,
     written_place,
 )
-from transplt.fixers.distributed.program.process_paths import Own, names_written_to, places_of
+from transplt.fixers.distributed.program.process_paths import Own, Places, names_written_to
 from transplt.fixers.distributed.program.read_back import read_just_before
 from transplt.fixers.distributed.program.side_effects import acts
 from transplt.fixers.distributed.waits import write_waits
@@ -70,8 +70,7 @@ class Effects:
         outer = [above for above in chain(node) if isinstance(above, FUNCTIONS)]
         if function is None or not any(above in self.reached for above in outer):
             return False
-        classes = list(of_kind(ast.ClassDef, chain(node)))
-        bases = [last_name(base) for cls in classes for base in cls.bases]
+        bases = [last_name(base) for cls in of_kind(ast.ClassDef, chain(node)) for base in cls.bases]
         if any(name.endswith(_ELSEWHERE) for name in bases):
             # what a method of a model writes to a file, as `save` does; what it runs forth and back stays
             writes = called_name(node) in ("save", "save_file")
@@ -80,7 +79,6 @@ class Effects:
         return not (runs_in_worker(function) or function.name in ("__len__", "forward"))
 
     def write(self) -> None:
-        """All effects of the file."""
         self._progress()
         self._writers()
         self.downloads.write()
@@ -122,7 +120,7 @@ class Effects:
 
     def _is_own(self, call: ast.Call, path: ast.expr | None) -> bool:
         """True for a path in a temporary folder of the process, which it alone reads: each process writes its own."""
-        own = places_of(self.bench.program).is_own(self.bench.file, path)
+        own = self.bench.program.once(Places).is_own(self.bench.file, path)
         if own is Own.SOMETIMES and id(call) not in self.unclear:
             self.unclear.add(id(call))
             why = "only rank 0 writes this, and some calls write to a temporary file, which each rank has for itself"

@@ -46,8 +46,7 @@ def write_counts(bench: Bench) -> None:
     own = [(file, call) for file, call in bench.training.backwards if file is bench.file]
     divided, counts = _divided(bench, bench.training.backwards if sums else own)
     for over in counts[:1] if bench.verdict.shares.places else ():
-        by = text_of(bench.file, over.right)
-        bench.decide(over, "NPU346", _OWN_COUNT.format(by), _COUNT)
+        bench.decide(over, "NPU346", _OWN_COUNT.format(text_of(bench.file, over.right)), _COUNT)
     weighed = [call for call in bench.file.scan.calls if last_name(call.func) in _WEIGHED and _in_training(bench, call)]
     for call in weighed if bench.verdict.shares.places else ():
         weight, reduction = keyword_of(call, "weight"), keyword_of(call, "reduction")

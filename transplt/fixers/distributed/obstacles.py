@@ -38,8 +38,7 @@ def obstacle(
 
 def runs_elsewhere(program: Program, file: File) -> bool:
     """True for a file that other scripts of the project import, too."""
-    main = program.files[0].path
-    return any(path != main for path in imports_of(program.project).entries(file.path))
+    return any(path != program.files[0].path for path in imports_of(program.project).entries(file.path))
 
 
 def _in_program(models: Models, wraps: dict[Variable, Wrap], passes: Passes) -> str:

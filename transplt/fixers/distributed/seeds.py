@@ -72,13 +72,10 @@ def _first_read(bench: Bench, loop: ast.stmt) -> ast.stmt:
         calls = list(of_kind(ast.Call, own_nodes(node)))
         # what the program makes, or a package other than these, may draw weights, which are drawn alike
         names = [bench.file.names.qualified(call.func) or "" for call in calls]
-        if any("." in name and not name.startswith(_MAKE_NOTHING) for name in names):
+        made = any("." in name and not name.startswith(_MAKE_NOTHING) for name in names)
+        if made or any(bench.program.callee(bench.file, call) is not None for call in calls):
             break
-        if any(bench.program.callee(bench.file, call) is not None for call in calls):
-            break
-        if any(
-            getattr(call.func, "id", "") == "iter" and call.args and loaders_of(bench.program, bench.file, call.args[0])
-            for call in calls
-        ):
+        begun = (call.args[0] for call in calls if getattr(call.func, "id", "") == "iter" and call.args)
+        if any(loaders_of(bench.program, bench.file, each) for each in begun):
             return _first_read(bench, node)
     return loop

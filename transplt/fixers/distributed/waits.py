@@ -29,8 +29,7 @@ def write_waits(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
             waiting.setdefault(first, call)
     for first in sorted(waiting, key=begins):
         if bench.alike(first) and bench.fits(first):
-            lines = [f"{bench.waiting}  # rank 0 has written it"]
-            bench.before(first, lines, _CODE, "the others wait for rank 0")
+            bench.before(first, [f"{bench.waiting}  # rank 0 has written it"], _CODE, "the others wait for rank 0")
         else:
             why, do = "rank 0 may not have written this yet", "call npu_port.wait() before it, on all ranks"
             bench.left(waiting[first], why, do, code="NPU344")
@@ -67,18 +66,17 @@ def _ask_once(bench: Bench, node: ast.If, read: bool) -> None:
         return
     bench.put_around(node.test, _CODE, "all ranks use the result of rank 0", bench.call("of_first"))
     if read:
-        lines = [f"{bench.waiting}  # rank 0 has written it"]
-        bench.after(node, lines, _CODE, "the others wait for rank 0")
+        bench.after(node, [f"{bench.waiting}  # rank 0 has written it"], _CODE, "the others wait for rank 0")
 
 
 def write_clocks(bench: Bench) -> None:
     """A limit of time that ends a training: rank 0's clock decides for all ranks."""
     for file, test in bench.verdict.ways.clocked:
         if file is bench.file:
-            bench.put_around(test, "NPU343", "the clock of rank 0 decides for all ranks", bench.call("of_first"))
+            bench.put_around(test, _CODE, "the clock of rank 0 decides for all ranks", bench.call("of_first"))
             branch = getattr(parent(test), "body", [])
             for call in [node for item in branch for node in inner_nodes(item, ast.Call)]:
                 if last_name(call.func) in ENDS and bench.fits(statement(call)):
                     # torchrun stops all when one ends with an error.
                     lines = [f"{bench.waiting}  # rank 0 has written it"]
-                    bench.before(statement(call), lines, "NPU343", "the others wait for rank 0")
+                    bench.before(statement(call), lines, _CODE, "the others wait for rank 0")

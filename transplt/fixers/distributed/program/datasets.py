@@ -53,7 +53,6 @@ def samplers_of(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
 
 
 def dataset_of(call: ast.Call) -> ast.expr | None:
-    """What a loader goes over."""
     if call.args and not isinstance(call.args[0], ast.Starred):
         return call.args[0]
     return keyword_of(call, "dataset")

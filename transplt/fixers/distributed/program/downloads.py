@@ -105,12 +105,10 @@ def _is_in_condition(call: ast.Call) -> bool:
 
 
 def names_in(node: ast.AST) -> set[str]:
-    """The names in a piece of code."""
     return {each.id for each in inner_nodes(node, ast.Name)}
 
 
 def names_stored(node: ast.stmt) -> set[str]:
-    """The names in the targets of an assignment."""
     targets = node.targets if isinstance(node, ast.Assign) else []
     return {name for target in targets for name in names_in(target)}
 

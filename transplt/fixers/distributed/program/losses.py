@@ -49,8 +49,7 @@ def _losses(training: Training, own: File) -> list[tuple[Region, set[str]]]:
         assert isinstance(call.func, ast.Attribute)
         names = {node.id for node in inner_nodes(call.func.value, ast.Name)}
         if isinstance(call.func.value, ast.Call):
-            inner = call.func.value.args
-            names = {node.id for argument in inner for node in inner_nodes(argument, ast.Name)}
+            names = {node.id for argument in call.func.value.args for node in inner_nodes(argument, ast.Name)}
         found.setdefault(id(loop), (loop, set()))[1].update(names)
     return [(loop, _related(loop, names)) for loop, names in found.values()]
 

@@ -58,9 +58,7 @@ class Walk:
     _begun: int = 0
 
     def main(self) -> None:
-        """Walk from the main file."""
-        there = self._module(self.program.files[0], False)
-        if there:
+        if self._module(self.program.files[0], False):
             return
         # What is started from outside, as fire and click do: the function in which the group is made.
         for file in self.program.files:

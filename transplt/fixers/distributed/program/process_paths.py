@@ -57,11 +57,6 @@ class Places:
         return max((self._own(file, each, seen) for each in inner), default=Own.NEVER)
 
 
-def places_of(program: Program) -> Places:
-    """The answer for a program, kept with it."""
-    return program.once(Places)
-
-
 # --- names after the clock, and random ones ---------------------------------------------------------------------------
 
 

@@ -177,7 +177,6 @@ def _divided(node: ast.AST) -> tuple[ast.expr | ast.stmt, ast.expr, ast.expr] | 
 
 
 def _slots(own: SharedFile, node: ast.AST) -> set[Variable]:
-    """The variables that an expression names."""
     parts = [each for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute))]
     return {slot for each in parts if (slot := own.slot(each)) is not None}
 
@@ -358,8 +357,7 @@ def filled(own: SharedFile, *, sizes: bool = False) -> Iterator[tuple[Variable, 
     items; with `sizes` those that grow by how many samples there are."""
 
     def differs(node: ast.AST) -> bool:
-        parts = (each for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute)))
-        return any(map(own.varies, parts))
+        return any(own.varies(each) for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute)))
 
     for loop in own.loops():
         inside = [node for item in loop.body for node in own_nodes(item)]
