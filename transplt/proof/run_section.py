@@ -39,8 +39,7 @@ def _add(name: str, folder: Path, word: str, sentence: str, text: str, seen: Ite
     if hash_file(str(page)) != manifest["reports"][_PAGE]:
         return False
     old = read_regular(page, RECORDS).decode("utf-8")
-    section = _section(name, word, sentence, text, proofs(manifest, seen))
-    new = _put(old, name, section)
+    new = _put(old, name, _section(name, word, sentence, text, proofs(manifest, seen)))
     if new is None:
         return False
     link = f'<li><a href="#{name}">{_HEADINGS[name]}</a></li>'

@@ -233,8 +233,7 @@ def _load(kernel: dict[str, Any], folder: Path) -> Any:
             except (ImportError, AttributeError) as error:
                 raise _Missing(str(error)) from error
         # Annotations stay text: they may name what is not here.
-        code = compile(text, str(path), "exec", __future__.annotations.compiler_flag, dont_inherit=True)
-        exec(code, space)
+        exec(compile(text, str(path), "exec", __future__.annotations.compiler_flag, dont_inherit=True), space)
         made = space[each["name"]]
         functions.append(triton.jit(**each["options"])(made) if each.get("jit", True) else made)
         spaces.append((space, late, each["name"]))
@@ -310,7 +309,6 @@ def _refused(error: BaseException, functions: list[Any]) -> dict[str, Any]:
 
 
 def compiled(kernel: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """What came of one kernel."""
     real = compiler_of(kernel["chip"])
     if not real:
         return {"versions": versions(), "kind": "NoCompiler", "text": "bishengir-compile is not there"}

@@ -34,7 +34,6 @@ class CompiledKernel:
 
     @property
     def word(self) -> str:
-        """The gravest of its answers."""
         return max((each.word for each in self.answers), key=(YES, UNJUDGED, NO).index, default=YES)
 
     @property
@@ -47,8 +46,7 @@ class CompiledKernel:
         nothing, but says what a kernel costs or computes, holds for one that compiles, too."""
         if self.word == UNJUDGED or code not in ESTIMATED or not (refuses or code == OVERFLOW):
             return True
-        overflows = any(each.overflow for each in self.answers)
-        return bool(self.refused_lines) and not (code == OVERFLOW and overflows)
+        return bool(self.refused_lines) and not (code == OVERFLOW and any(each.overflow for each in self.answers))
 
     @property
     def told(self) -> list[Answer]:
@@ -130,7 +128,6 @@ def launches_below(processes: Iterable[dict[str, Any]], root: Path) -> list[dict
 
 
 def compile_launches(units: Sequence[dict[str, Any]], compiler: Compiler, say: Callable[[str], None]) -> Compiled:
-    """What the compiler says of launches."""
     return gather(units, compiler.answers(units, say), compiler.title)
 
 

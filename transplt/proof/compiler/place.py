@@ -78,7 +78,6 @@ def find() -> Place | None:
 
 
 def _there() -> tuple[str, str] | None:
-    """The Python of the compiler, and whose it is."""
     named = os.environ.get(VARIABLE)
     if named:
         return named, f"named by {VARIABLE}"

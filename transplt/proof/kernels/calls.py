@@ -46,7 +46,6 @@ class Calls:
         return {Kernel(each["name"], each["path"]): each["why"] for each in self.told["left"]}
 
     def as_bytes(self) -> bytes:
-        """The file."""
         return f"{json.dumps(self.told, indent=1)}\n".encode()
 
 

@@ -56,7 +56,6 @@ class KernelResult:
 
     @property
     def verdict(self) -> Verdict:
-        """The gravest of what its launches came to."""
         if any(each.word not in (Word.EQUAL, Word.RUNS) for each in self.verdicts):
             return gravest(self.verdicts)
         doubt = [each for each in self.verdicts if each.word is Word.RUNS]
@@ -79,7 +78,6 @@ class _Judge:
     results: dict[Kernel, KernelResult]
 
     def call(self, call: dict[str, Any], found: dict[str, Any]) -> None:
-        """One call that both programs made."""
         kernels = [Kernel(each["name"], each["path"]) for each in call["kernels"]]
         mine = [self.results[each] for each in dict.fromkeys(kernels)]
         original, migrated = found["original"], found["migrated"]
@@ -225,7 +223,6 @@ def take_compiled(results: Iterable[KernelResult], compiled: Compiled) -> None:
 
 
 def _wrong(gaps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The gaps that no rounding explains."""
     return [each for each in gaps if not each["within"]]
 
 

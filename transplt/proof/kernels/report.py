@@ -31,7 +31,6 @@ class KernelProof(Proof):
 
     @classmethod
     def of(cls, kernels: list[KernelResult], calls: Calls, never: list[str], seconds: float) -> KernelProof:
-        """With a part for each kernel."""
         more = [
             f"{one['name']} was called with {one['different']} different arguments; the first are compared"
             for one in calls.told["more"]
@@ -68,7 +67,6 @@ class KernelProof(Proof):
         return Verdict(Word.EQUAL, told + (f"; {len(self.never)} never launched" if self.never else ""))
 
     def left(self) -> list[str]:
-        """What was not compared."""
         found = [f"{each} (never launched)" for each in self.never[:_SHOWN]]
         if len(self.never) > _SHOWN:
             found.append(f"{len(self.never) - _SHOWN} more kernels that were never launched")

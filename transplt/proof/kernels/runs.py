@@ -89,8 +89,7 @@ class Kernels:
                 given = (str(calls), str(results), str(first), host, str(self.given.programs), str(self.seed))
                 done = self._start("replaying", (*given, project.main), root, host)
                 self.launched += launches_below(done.processes, root)
-                begun = [int(path.stem) for path in results.glob("*.begun")]
-                last = max(begun, default=-1)
+                last = max((int(path.stem) for path in results.glob("*.begun")), default=-1)
                 if not done.code or last < first or done.timed_out:
                     if done.code or done.timed_out:
                         why = {"from": max(last, first), "reason": str(stop_of(done, root))}

@@ -242,8 +242,7 @@ def _of_packages(asked: Asked, wanted: list[str], given: Collection[str]) -> Ite
 
 
 def _requirements(asked: Asked) -> str:
-    files = (each.name for pattern in _REQUIRED for each in sorted(asked.root.glob(pattern)))
-    return next(files, "")
+    return next((each.name for pattern in _REQUIRED for each in sorted(asked.root.glob(pattern))), "")
 
 
 def _setup(asked: Asked) -> str:

@@ -134,7 +134,6 @@ def run_command(given: Run) -> int:
 
 
 def run_given(given: Run) -> int:
-    """Run what was asked for; the exit code."""
     context = click.get_current_context()
     try:
         dump = asked_for(

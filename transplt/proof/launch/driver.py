@@ -47,7 +47,6 @@ _FLAGS = ("-O1", "-shared", "-fPIC", "-fvisibility=hidden")
 
 
 def sources() -> Path:
-    """The folder of the C sources."""
     return Path(__file__).parents[2] / "emulator" / "card"
 
 
@@ -140,6 +139,5 @@ def _compile(compiler: list[str], folder: Path, library: str, source: Path, *lin
         raise UsageError(f"the C compiler {shown(compiler[0])} cannot be started: {reason(error)}.") from error
     if done.returncode:
         lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        errors = (line for line in lines if _ERROR.search(line))
-        said = next(errors, (lines or [f"exit code {done.returncode}"])[0])
+        said = next((line for line in lines if _ERROR.search(line)), (lines or [f"exit code {done.returncode}"])[0])
         raise UsageError(f"{shown(compiler[0])} cannot build the driver of the emulated card ({name}): {shown(said)}")

@@ -30,7 +30,6 @@ class Use:
         return self.peak + self.state - self.state_at_peak
 
     def as_json(self) -> dict[str, Any]:
-        """With the share that it is of each size."""
         return {
             "rank": self.rank or None,
             "card": self.card,

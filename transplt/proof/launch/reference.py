@@ -46,8 +46,7 @@ def _close(a: str, b: str) -> bool:
 
 
 def _lines(output: str) -> list[tuple[str, list[str]]]:
-    parts = re.split(r"[\r\n]+", output)
-    return [_skeleton(line) for line in parts if line.strip()]
+    return [_skeleton(line) for line in re.split(r"[\r\n]+", output) if line.strip()]
 
 
 def printed_results(output: str) -> list[tuple[str, float]]:
@@ -132,8 +131,7 @@ def _pairs(a: list[tuple[str, list[str]]], b: list[tuple[str, list[str]]]) -> di
 
 
 def _fill(skeleton: str, numbers: list[str]) -> str:
-    parts = skeleton.split("#")
-    return "".join(p + n for p, n in zip(parts, [*numbers, ""], strict=False))[:160]
+    return "".join(p + n for p, n in zip(skeleton.split("#"), [*numbers, ""], strict=False))[:160]
 
 
 def without_uuids(text: str) -> str:

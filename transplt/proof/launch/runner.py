@@ -111,8 +111,7 @@ def start(
         environment = _environment(options, config, host)
         if options.shell and host == "npu":
             # A launch script counts the cards; what the machine itself has is no part of the emulated host.
-            found = put_card_list(Path(folder), options.npus)
-            environment["PATH"] = f"{found}{os.pathsep}{environment['PATH']}"
+            environment["PATH"] = f"{put_card_list(Path(folder), options.npus)}{os.pathsep}{environment['PATH']}"
         begun = time.monotonic()
         errors = None if echo else Path(folder) / "errors"
         waits = Waits(records, _ask_for_stacks)

@@ -105,7 +105,6 @@ class CardName(click.Choice):  # type: ignore[type-arg]  # generic since click 8
         self._meaning = meaning
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The value for a name that was given."""
         name = str(super().convert(value, param, ctx))
         try:
             return self._meaning(name)

@@ -44,7 +44,6 @@ class Wheel:
 
     @property
     def name(self) -> str:
-        """That of its folder."""
         return f"{self.version}-{self._tag}"
 
     @property
@@ -94,7 +93,6 @@ def folder_of_wheels() -> Path:
 
 
 def is_there(wheel: Wheel, cache: Path) -> bool:
-    """Whether all of it is unpacked."""
     return all((cache / name).is_dir() for name in (wheel.name, wheel.needs) if name)
 
 

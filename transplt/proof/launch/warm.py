@@ -36,7 +36,6 @@ class Forked:
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """To the process that leads the session."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
@@ -71,7 +70,6 @@ class Warm:
 
     @property
     def pids(self) -> list[int]:
-        """Those of the processes that wait."""
         return [process.pid for process, _ in self._waiting.values()]
 
     def close(self) -> None:

@@ -254,8 +254,7 @@ class _Search:
         verb = "receives nothing from it" if made.kind in SENDS else "sends it nothing"
         where = f", which {verb}: it {other.whereabouts}" if other is not None else ""
         others: tuple[int, ...] = (other.rank,) if other is not None else ()
-        theirs = other.exchanges if other is not None else []
-        condition, _ = self._divider(made, None, 0, ([], theirs))
+        condition, _ = self._divider(made, None, 0, ([], other.exchanges if other is not None else []))
         condition = condition if condition is not None and condition.divides else None
         text = f"rank {number} calls {made.what}{_at(made.place)}{where or ', and no other rank takes part'}"
         if condition is not None:

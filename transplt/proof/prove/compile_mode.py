@@ -65,10 +65,8 @@ def eager_and_compiled(migrated: Runner, announce: Callable[[str], None]) -> Par
     graphs = sum(process.get("compiled", {}).get("graphs", 0) for process in other.outcome.processes)
     counted = f"{many(found.steps, 'step')} agree; {many(graphs, 'graph')}"
     if breaks:
-        first = f"{breaks[0].place}: {breaks[0].why}"
-        return Part(
-            TITLE, Verdict(Word.RUNS, f"the graph breaks at {many(len(breaks), 'line')}; {first}; {counted}"), found
-        )
+        what = f"the graph breaks at {many(len(breaks), 'line')}; {breaks[0].place}: {breaks[0].why}; {counted}"
+        return Part(TITLE, Verdict(Word.RUNS, what), found)
     if not graphs:
         return Part(TITLE, Verdict(Word.RUNS, "no network was compiled"), found)
     return Part(TITLE, Verdict(Word.EQUAL, f"{counted}, no break"), found)

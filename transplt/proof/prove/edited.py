@@ -237,7 +237,8 @@ def _surely(
     for kind, words, anywhere in _SURE:
         if kind.search(told):
             fits = [Place(each.path, line.number) for each in found for line in each.code if words.search(line.text)]
-            way = _way(first.place, hangs_on) if fits else ()
+            hanging = [first.place] if fits and first.place is not None else []
+            way = (Place(each.path, line) for each in hanging for part in hangs_on(each) for line in part)
             at = next((each for each in way if each in fits), fits[0] if fits and anywhere else None)
             return _moved_to(at, first) if at is not None else None
     return _lost_line(first, found) if first.cause.endswith(("is missing", "is not called")) else None
@@ -251,12 +252,6 @@ def _lost_line(first: Difference, found: Sequence[Edit]) -> Difference | None:
         for text in difflib.get_close_matches(lost[0], texts, 1) if lost else ():
             return replace(first, place=Place(edit.path, texts[text]))
     return None
-
-
-def _way(place: Place | None, hangs_on: Callable[[Place], Iterable[range]]) -> Iterator[Place]:
-    """The lines that a place hangs on, the nearest first."""
-    for statement in hangs_on(place) if place is not None else ():
-        yield from (Place(place.path, line) for line in statement) if place is not None else ()
 
 
 def _hung_on(
@@ -281,7 +276,9 @@ def _cause_among(own: Sequence[Edit], first: Difference, found: Sequence[Edit], 
         edit, at = called[0]
         return replace(edit, first=min(max(at.line, edit.first), edit.last)), another
     if len(own) == 1 and (len(found) == 1 or not first.event):
-        return own[0], f"no other line{_of_kind(own[0], found)}"
+        what = f"differs from the original in more than devices{' and distributed training' * (len(found) > 1)}"
+        what = "for several cards differs from the original" if len(found) > 1 and own[0].of_ranks else what
+        return own[0], f"no other line {what}"
     return _fitting(first, own) if few else None, another
 
 
@@ -293,11 +290,3 @@ def _fitting(first: Difference, own: Sequence[Edit]) -> Edit | None:
     before = [edit for edit in fits if first.place is not None and edit.place <= first.place]
     return next(iter([*before[::-1], *fits]), None)
 
-
-def _of_kind(one: Edit, found: Sequence[Edit]) -> str:
-    """What is true of all other lines, where one is the only one of its kind."""
-    if len(found) == 1:
-        return " differs from the original in more than devices"
-    if one.of_ranks:
-        return " for several cards differs from the original"
-    return " differs from the original in more than devices and distributed training"

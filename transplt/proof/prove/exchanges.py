@@ -73,7 +73,6 @@ class Rank:
 
     @property
     def standing(self) -> Exchange | None:
-        """The exchange that it waits in."""
         return next((each for each in reversed(self.exchanges) if each.stands), None)
 
     @property

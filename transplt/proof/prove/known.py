@@ -80,7 +80,6 @@ class Known:
         return run, Path(kept["root"])
 
     def put(self, key: str, run: ScriptRun, root: Path) -> None:
-        """Keep a run, where that can be done."""
         packed = gzip.compress(json.dumps({"root": str(root), "run": vars(run)}).encode(), 1)
         text = base64.b64encode(packed).decode("ascii")
         if len(text) <= _MOST:

@@ -29,7 +29,6 @@ def batches(training: Training) -> dict[tuple[int, int], list[list[int]]]:
 
 
 def _made(training: Training, key: tuple[int, int]) -> Event:
-    """The loader that begins an epoch."""
     return next(each for each in training.of("loader") if key_of(each) == key)
 
 
@@ -316,7 +315,6 @@ def _fresh(one: Training) -> set[int]:
 
 
 def _epochs(training: Training) -> Iterator[tuple[Event, list[list[int]]]]:
-    """The passes of training, each with its batches."""
     known, trains = batches(training), trained_passes(training)
     for event in training.of("loader"):
         key = key_of(event)

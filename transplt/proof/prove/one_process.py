@@ -114,7 +114,6 @@ class OneProcess:
 
     @staticmethod
     def _compare(told: _Compared) -> None:
-        """Hold events and figures against each other."""
         one, other, found = told.one, told.other, told.found
         told.changed = changes(one, other)
         faults = (loaders.unshuffled(one, other), drawn_again(other, one))
@@ -141,7 +140,6 @@ class OneProcess:
                 told.found.remarks.append(f"{what}: {min(told.left_out).strip()!r}")
 
     def _conclude(self, told: _Compared, reference: Run, alone: Run, noise: set[str]) -> Part:
-        """What it comes to."""
         found, left, title = told.found, "", _title(reference)
         if told.held.decided and told.first is None:
             found.steps, left = compared_whole(told.held.decided, found.steps)
@@ -164,12 +162,10 @@ class OneProcess:
                 found.reasons.append(f"{what}; the first: {min(noise)}")
         reached = ends.reached(self.original.project, told.one)
         missing = " and ".join(f"no {name}" for name, first in reached if first is None)
-        unseen = f"{missing} was reached" if missing and told.one.cut else ""
-        left = "; ".join(filter(None, (left, unseen)))
+        left = "; ".join(filter(None, (left, f"{missing} was reached" if missing and told.one.cut else "")))
         found.reasons += [left] if left else []
         found.reasons += _beyond(told.one)
-        caught = ends.caught(alone)
-        return Part(title, _equal(found, reference.witness.whose, caught, mixed=told.mixed), found, left)
+        return Part(title, _equal(found, reference.witness.whose, ends.caught(alone), mixed=told.mixed), found, left)
 
     def _caused(self, told: _Compared) -> list[Difference]:
         """The first figure or result that differs, with its cause; else the events that do."""
@@ -249,14 +245,12 @@ def _title(reference: Run) -> str:
 def _equal(found: Findings, whose: str, caught: str, *, mixed: bool) -> Verdict:
     results = [(found.printed, "printed result"), (found.saved, "saved tensor")]
     beside = " and ".join(many(count, noun) for count, noun in results if count)
-    if not found.steps and not beside:
+    compared = [*filter(None, (many(found.steps, "step") if found.steps else "", beside))]
+    if not compared:
         what = "ran to the end; no optimizer step, and no printed or saved result to compare"
         return Verdict(Word.RUNS, f"{what}{caught}")
     kind = " (mixed precision against float32)" if mixed else ""
-    if not found.steps:
-        return Verdict(Word.EQUAL, f"{beside} compared with {whose}{kind}")
-    steps_compared = f"{many(found.steps, 'step')} compared with {whose}{kind}"
-    return Verdict(Word.EQUAL, f"{steps_compared}; {beside}" if beside else steps_compared)
+    return Verdict(Word.EQUAL, "; ".join([f"{compared[0]} compared with {whose}{kind}", *compared[1:]]))
 
 
 def _beyond(original: Training) -> list[str]:
@@ -266,8 +260,7 @@ def _beyond(original: Training) -> list[str]:
         "the original was given one card, like the port"
         for event in original.of("shares")[:1]
     ]
-    more = "what follows these steps (--steps 0 lets the programs finish)"
-    return [*found, more] if original.cut else found
+    return [*found, "what follows these steps (--steps 0 lets the programs finish)"] if original.cut else found
 
 
 def _of_change(change: Change) -> Difference:

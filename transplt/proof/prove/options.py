@@ -90,7 +90,6 @@ class Prove:
 
     @property
     def html_report(self) -> Path | None:
-        """Likewise as a page."""
         return next((each for each in reversed(self.reports) if each.suffix == ".html"), self.html_path)
 
     @property
@@ -99,7 +98,6 @@ class Prove:
         return str(self.original), str(self.migrated)
 
     def run_options(self) -> RunOptions:
-        """Those of every run."""
         return RunOptions(
             self.main, self.args, self.python, torch_version=self.torch_version or "", random="cpu", stubs=self.stubs,
             timeout=self.timeout, trace=Trace(self.seed, self.steps), threads=self.threads, npus=self.npus,

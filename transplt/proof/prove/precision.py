@@ -106,7 +106,6 @@ def _half_loss(one: Training, other: Training) -> Iterator[Difference]:
 
 
 def _asks_for_mixed(training: Training) -> bool:
-    """Whether a training asks for mixed precision."""
     return bool(training.of("scale")) or any(event.fields["enabled"] for event in training.of("autocast"))
 
 

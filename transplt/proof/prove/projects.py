@@ -65,17 +65,14 @@ class Project:
 
     @cached_property
     def evaluates(self) -> bool:
-        """Whether a file turns a network to evaluation."""
         return self._names(b".eval()")
 
     @cached_property
     def saves(self) -> bool:
-        """Whether a file saves tensors."""
         return self._names(b"torch.save(")
 
     def _names(self, *words: bytes) -> bool:
-        texts = map(_read, self.root.rglob("*.py"))
-        return any(word in text for text in texts for word in words)
+        return any(word in text for text in map(_read, self.root.rglob("*.py")) for word in words)
 
     def copy_to(self, folder: Path) -> Path:
         """A copy in `folder`, under the name of the project: the copy's root. UsageError for what cannot be read."""

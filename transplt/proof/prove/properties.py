@@ -55,8 +55,7 @@ def judge(
     buffers, remarks = evaluation.same_buffers(trainings)
     results, more = evaluation.together(trainings, one)
     if isinstance(results, Difference) and (at := results.place) is not None:  # to where they are made use of
-        line = behind_loop(read_source(str(root / at.path)) or "", at.line)
-        results = replace(results, place=Place(at.path, line))
+        results = replace(results, place=Place(at.path, behind_loop(read_source(str(root / at.path)) or "", at.line)))
     apart = ranks.unequal_ranks(trainings)
     schedules = same_schedules(trainings, steps, root, apart is not None)
     if isinstance(results, Difference) and isinstance(schedules, Difference) and schedules.figure == ("scheduler",):

@@ -53,7 +53,8 @@ class Conditions:
         """What has to hold for a process to come to `line`, the innermost first."""
         if path not in self._files:
             self._files[path] = _File(parsed(self._read(path)))
-        return [Condition(path, *found) for found in self._files[path].above(line)][::-1]
+        file = self._files[path]
+        return [Condition(path, *found) for found in file.above(file.tree.body, line)][::-1]
 
 
 #: line, text, way, divides
@@ -87,11 +88,8 @@ class _File:
     def divides(self, test: ast.expr) -> bool:
         return divides(self.translated(test))
 
-    def above(self, line: int) -> Iterator[_Found]:
-        """The headers above a line, the outermost first."""
-        yield from self._block(self.tree.body, line)
-
-    def _block(self, statements: Sequence[ast.stmt], line: int, loop: bool = False) -> Iterator[_Found]:
+    def above(self, statements: Sequence[ast.stmt], line: int, loop: bool = False) -> Iterator[_Found]:
+        """The headers above a line in a block, the outermost first; `loop`: of one that is a way of passes."""
         for position, statement in enumerate(statements):
             if statement.lineno <= line <= (statement.end_lineno or statement.lineno):
                 for place, other in ((place, each) for place, part in enumerate(statements) for each in leaving(part)):
@@ -113,7 +111,7 @@ class _File:
                     text = f"for {ast.unparse(statement.target)} in {ast.unparse(statement.iter)}:"
                     yield statement.lineno, text, "loop", True
                 counted = isinstance(statement, ast.For) and ast.unparse(statement.iter).startswith("range(")
-                yield from self._block(block, line, (counted or isinstance(statement, ast.While)) and name == "body")
+                yield from self.above(block, line, (counted or isinstance(statement, ast.While)) and name == "body")
                 return
         if not inner:
             yield from self._expressions(statement)
@@ -136,18 +134,14 @@ class _File:
 
 def leaving(node: ast.stmt) -> Iterator[ast.If]:
     """The conditions in a statement under which its block is left, in branches too."""
-    if isinstance(node, ast.If) and _leaves(node):
-        yield node
-    elif isinstance(node, ast.If):
-        for each in (*node.body, *node.orelse):
-            yield from leaving(each)
-
-
-def _leaves(node: ast.If) -> bool:
-    last = node.body[-1]
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        return not node.orelse and last_name(last.value.func) in _LEAVING
-    return not node.orelse and isinstance(last, (ast.Return, ast.Continue, ast.Break, ast.Raise))
+    match node:
+        case ast.If(body=[*_, ast.Return() | ast.Continue() | ast.Break() | ast.Raise()], orelse=[]):
+            yield node
+        case ast.If(body=[*_, ast.Expr(value=ast.Call(func=func))], orelse=[]) if last_name(func) in _LEAVING:
+            yield node
+        case ast.If():
+            for each in (*node.body, *node.orelse):
+                yield from leaving(each)
 
 
 def blocks(statement: ast.AST) -> Iterator[tuple[str, list[ast.stmt]]]:

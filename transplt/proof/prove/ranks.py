@@ -125,7 +125,6 @@ def _alone(left: TrainingStep, right: TrainingStep) -> int | None:
 
 
 def _before(training: Training, step: TrainingStep) -> list[Event]:
-    """The events between the step before and this one."""
     earlier = [each.index for each in training.steps if each.index < step.index and each.optimizer == step.optimizer]
     begin = max(earlier, default=-1)
     return [event for event in training.events if begin < event.index < step.index]
@@ -141,10 +140,8 @@ def _unexchanged(training: Training, step: TrainingStep) -> Place | None:
     """The line to look at: a forward past the wrapper, else the backward pass, else the step."""
     events = _before(training, step)
     past = [event for event in events if event.kind == "past" and event.fields.get("grad")]
-    if past:
-        return past[-1].place
-    backward = [event for event in events if event.kind == "backward"]
-    return backward[-1].place if backward else step.place
+    last = past or [event for event in events if event.kind == "backward"]
+    return last[-1].place if last else step.place
 
 
 def _not_written_back(left: TrainingStep, right: TrainingStep, first: Training) -> Place | None:
@@ -275,13 +272,10 @@ def _with_mean_loss(step: TrainingStep, ranks: Sequence[Training]) -> TrainingSt
     shares = [[loss.value for loss in twin.losses] for twin in twins if twin is not None]
     if len({len(share) for share in shares}) != 1:
         return step
-    means = [
-        sum(values) / len(values)
-        if all(isinstance(value, (int, float)) for value in values)
-        else step.losses[place].value
-        for place, values in enumerate(zip(*shares, strict=True))
-    ]
-    losses = tuple(replace(loss, value=mean) for loss, mean in zip(step.losses, means, strict=True))
+    losses = tuple(
+        replace(loss, value=sum(values) / len(values)) if all(isinstance(x, (int, float)) for x in values) else loss
+        for loss, values in zip(step.losses, zip(*shares, strict=True), strict=True)
+    )
     return replace(step, losses=losses)
 
 

@@ -125,7 +125,6 @@ class Several:
         return twin if alike and len(twin.trainings) == len(several.trainings) and has_groups(twin) else None
 
     def _against_ranks(self, world: int, several: Run, twin: Run) -> Part:
-        """The ranks against those of the original."""
         title = f"{world} ranks of {twin.witness.name}, and {world} of the migrated program"
         found = Findings(of_ranks=None)
         rank, whose, originals = several.trainings[0], f"the original with {world} processes", twin.trainings
@@ -200,8 +199,7 @@ class Several:
             one, meant = steps.in_common(one, meant)
         found.steps = len([*steps.pairs(one, meant)])
         found.curves = steps.curves(one, meant)
-        whose = f"one process with the batches of {world}"
-        shaken = Shaken(starter, same, rounding, self.announce, whose)
+        shaken = Shaken(starter, same, rounding, self.announce, f"one process with the batches of {world}")
         shake: Callable[[], Sequence[Training]] = (lambda: ()) if why else shaken.trainings
         held = hold(one, meant, rounding, precision.comparison(mixed), shake)
         first, found.widths = held.first, [*held.widths]
@@ -309,8 +307,7 @@ def _trained(run: Run) -> bool:
 def _incomparable(trainings: list[Training], *, alike: bool) -> str:
     """Why one process may rightly compute something else, "" where it may not; `alike`: all draw the same numbers."""
     first = trainings[0]
-    names = {name.rpartition(".")[2] for step in first.steps for name in step.buffers}
-    if "running_mean" in names:
+    if "running_mean" in {name.rpartition(".")[2] for step in first.steps for name in step.buffers}:
         return "batch norms use the statistics of a card's share of the batch"
     uneven = loaders.uneven_from(trainings)
     if uneven is not None:

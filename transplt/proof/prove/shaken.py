@@ -30,7 +30,6 @@ class Shaken:
     _runs: list[Run] = field(default_factory=list)
 
     def trainings(self, rank: int = 0) -> list[Training]:
-        """What a rank trained in each of them."""
         return [run.trainings[rank] for run in self._made() if rank < len(run.trainings)]
 
     def within(self, outcome: ScriptRun) -> dict[str, float]:

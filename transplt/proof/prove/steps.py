@@ -82,7 +82,6 @@ def _metrics(one: Training, other: Training, rounding: Rounding) -> Iterator[Gap
 
 
 def _exact_gap(name: Figure, difference: Difference) -> Gap:
-    """A difference that no rounding brings about."""
     return Gap(name, math.inf, 1.0, 0.0, replace(difference, figure=name))
 
 

@@ -52,9 +52,8 @@ class Change:
     @property
     def decisive(self) -> bool:
         """Whether it changes what is computed. A lost no_grad does not, but keeps graphs that fill the memory."""
-        return any(event.kind in _DECISIVE | {"no_grad"} for event in self.lost) or any(
-            event.kind in _DECISIVE for event in self.gained
-        )
+        kinds = _DECISIVE | {"no_grad"}
+        return any(event.kind in kinds for event in self.lost) or any(event.kind in _DECISIVE for event in self.gained)
 
     @property
     def sets(self) -> bool:
@@ -71,14 +70,12 @@ class Change:
 
     @property
     def sentence(self) -> str:
-        lost, gained = self.reported
-        if lost and gained:
-            if _description(gained) == _description(lost):
-                return f"{_description(gained)} appears where the original does not have it"
-            return f"{_description(gained)} appears where the original has {_description(lost)}"
-        if lost:
-            return f"{_description(lost)} of the original is missing"
-        return f"{_description(gained)} is not in the original"
+        lost, gained = (_description(side) if side else "" for side in self.reported)
+        if not lost:
+            return f"{gained} is not in the original"
+        if not gained:
+            return f"{lost} of the original is missing"
+        return f"{gained} appears where the original {f'has {lost}' if lost != gained else 'does not have it'}"
 
 
 def changes(one: Training, other: Training) -> list[Change]:

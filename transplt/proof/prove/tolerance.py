@@ -90,8 +90,7 @@ class Tolerance:
             line: ([step for step, _ in steps], [*accumulate((share for _, share in steps), max)])
             for line, steps in by_step.items()
         }
-        half = {name: median(shares) for name, shares in together.items() if name[0] in _MANY}
-        return cls(rounding, moved, half)
+        return cls(rounding, moved, {name: median(shares) for name, shares in together.items() if name[0] in _MANY})
 
     def bound(self, gap: Gap) -> float:
         """How far the figure may be apart, as a share of its scale."""

@@ -111,7 +111,6 @@ class Training:
     cut: bool
 
     def of(self, *kinds: str) -> list[Event]:
-        """The events of these kinds."""
         return [event for event in self.events if event.kind in kinds]
 
     def until(self, index: int) -> Training:
@@ -120,7 +119,6 @@ class Training:
         return replace(self, events=self.events[: index + 1], steps=steps, final={}, cut=True)
 
     def without(self, optimizers: Collection[int]) -> Training:
-        """It as if these optimizers were none."""
         others = {which: made for which, made in self.optimizers.items() if which not in optimizers}
         return replace(self, optimizers=others, steps=tuple(each for each in self.steps if each.optimizer in others))
 

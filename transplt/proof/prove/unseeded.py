@@ -54,7 +54,6 @@ def _apart(run: Run, migrated: Runner) -> Difference | None:
 
 
 def _runs(runner: Runner, world: int, steps: int) -> list[Run]:
-    """Two runs, at the same time."""
     return at_once(*[partial(runner.run, world, steps=steps, seeded=False)] * 2)
 
 
