@@ -43,7 +43,7 @@ def parse_named(
     """
     wanted: dict[str, str] = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
-        name, equals, value = item.partition("=")
+        name, _, value = item.partition("=")
         if name == "all":
             wanted.update(
                 (each.name, "")
@@ -61,7 +61,7 @@ def parse_named(
             continue
         if torch_version not in found.versions:
             raise UsageError(f"{option} {name}: torch_npu for torch {torch_version} does not have what it writes")
-        if (equals or (found.value and not re.fullmatch(found.value, ""))) and not re.fullmatch(found.value, value):
+        if not re.fullmatch(found.value, value):
             example = f"write {name}={found.example}" if found.example else "it takes no value"
             raise UsageError(f"{option} {item}: {example}")
         steps = re.match(r"(\d+)-(\d+)", value)

@@ -194,7 +194,7 @@ def _arguments(made: Made) -> None:
             dropped.append(keyword.arg or "")
         elif keyword.arg not in takes:
             made.refuse(f"NpuFused{made.name} has no argument {keyword.arg}", "remove the argument, if possible")
-    rate = next((k.value for k in call.keywords if k.arg == "lr"), call.args[1] if len(call.args) > 1 else None)
+    rate = argument_at(call, 1, "lr")
     if isinstance(rate, ast.Call) and "tensor" in ast.unparse(rate.func).lower():
         made.refuse("its learning rate is a tensor", "NpuFused optimizers take a number")
     if "lr" not in given and made.name == "SGD":

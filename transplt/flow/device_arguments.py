@@ -166,9 +166,7 @@ def marked_arguments(names: Names, call: ast.Call, last: str) -> tuple[list[tupl
                 break
             if index in marks:
                 found.append((argument, marks[index]))
-    for keyword in call.keywords:
-        if keyword.arg in marks:
-            found.append((keyword.value, marks[keyword.arg]))
+    found += [(keyword.value, marks[keyword.arg]) for keyword in call.keywords if keyword.arg in marks]
     return found, closed
 
 

@@ -107,17 +107,17 @@ def _holder(call: ast.Call) -> Holder | None:
 def _keys_in(file: File) -> Iterator[str]:
     held = _checkpoints(file)
     for node in ast.walk(file.scan.tree):
-        if isinstance(node, ast.Dict) and _is_checkpoint(file, node, held, node.values):
-            yield from (key for item in node.keys if (key := string_of(item)) is not None)
-        elif isinstance(node, ast.Call) and _is_checkpoint(file, node, held, [each.value for each in node.keywords]):
-            if isinstance(node.func, ast.Name) and node.func.id == "dict":
-                yield from (each.arg for each in node.keywords if each.arg is not None)
-        elif isinstance(node, ast.Subscript) and text_of(file, node.value) in held:
-            yield string_of(node.slice) or ""
-    for node in file.scan.attributes.get("get", ()):
-        call = call_of(node)
-        if call is not None and call.args and text_of(file, node.value) in held:
-            yield string_of(call.args[0]) or ""
+        match node:
+            case ast.Dict(keys=keys, values=values) if _is_checkpoint(file, node, held, values):
+                yield from (key for item in keys if (key := string_of(item)) is not None)
+            case ast.Call(func=ast.Name(id="dict"), keywords=words):
+                if _is_checkpoint(file, node, held, [each.value for each in words]):
+                    yield from (each.arg for each in words if each.arg is not None)
+            case (
+                ast.Subscript(value=holder, slice=key)
+                | ast.Call(func=ast.Attribute(value=holder, attr="get"), args=[key, *_])
+            ) if text_of(file, holder) in held:
+                yield string_of(key) or ""
 
 
 def _is_checkpoint(file: File, node: ast.expr, held: set[str], values: list[ast.expr]) -> bool:

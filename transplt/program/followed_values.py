@@ -48,7 +48,11 @@ class Traced:
             case ast.IfExp():
                 return self.is_one(file, node.body) or self.is_one(file, node.orelse)
             case ast.Subscript():
-                return self._item(file, node)
+                key, slot = key_of(node.slice), self.program.slot(file, node.value)
+                stored = [each for at, each in self.program.entries.get(slot, ()) if at == key] if slot and key else []
+                if stored:
+                    return all(self.is_one(each.file, each.node) for each in stored)
+                return self.item(file, node) or (key is not None and self.is_one(file, node.value, key))
             case _ if self.made(file, node):
                 return True
             case ast.Call():
@@ -77,13 +81,6 @@ class Traced:
             case ast.Tuple(elts=targets) | ast.List(elts=targets) if isinstance(holder := parent(above), ast.Assign):
                 return self.is_one(file, holder.value, targets.index(nearest), *path)
         return False
-
-    def _item(self, file: File, node: ast.Subscript) -> bool:
-        key, slot = key_of(node.slice), self.program.slot(file, node.value)
-        stored = [each for at, each in self.program.entries.get(slot, ()) if at == key] if slot and key else []
-        if stored:
-            return all(self.is_one(each.file, each.node) for each in stored)
-        return self.item(file, node) or (key is not None and self.is_one(file, node.value, key))
 
     def _part(self, file: File, node: ast.expr, index: int | str, *rest: int | str) -> bool:
         """One of the things that an expression gives together."""

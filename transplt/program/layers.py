@@ -272,13 +272,12 @@ def heads_of(program: Program, origin: Variable) -> frozenset[int]:
 def _heads(forward: ast.FunctionDef) -> Iterator[int]:
     """Positions in the tuple that a forward pass returns, of what one layer gives and nothing else is made of."""
     nodes = list(ast.walk(forward))
-    used = [node.attr for node in nodes if isinstance(node, ast.Attribute) and last_name(node.value) == "self"]
-    names = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
-    stored = [(target, node.value) for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
+    used = [node.attr for node in of_kind(ast.Attribute, nodes) if last_name(node.value) == "self"]
+    names = [node.id for node in of_kind(ast.Name, nodes) if isinstance(node.ctx, ast.Load)]
+    stored = [(target, node.value) for node in of_kind(ast.Assign, nodes) for target in node.targets]
     made = {target.id: value for target, value in stored if isinstance(target, ast.Name)}
-    for node in nodes:
-        given = node.value.elts if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) else []
-        for at, each in enumerate(given):
+    for given in of_kind(ast.Tuple, (node.value for node in of_kind(ast.Return, nodes))):
+        for at, each in enumerate(given.elts):
             value = made.get(each.id) if isinstance(each, ast.Name) and names.count(each.id) == 1 else each
             match value:
                 case ast.Call(func=ast.Attribute(value=layers, attr=name)):

@@ -215,10 +215,7 @@ class _Search:
     # --- what a call does --------------------------------------------------------------------------------------------
 
     def calls(self, nodes: list[ast.stmt]) -> Iterator[tuple[ast.Call, str]]:
-        for node in nodes:
-            for call in own_calls(node):
-                if what := self.what(self.file, call):
-                    yield call, what
+        yield from ((call, what) for node in nodes for call in own_calls(node) if (what := self.what(self.file, call)))
 
     def what(self, file: File, call: ast.Call) -> str:
         """What all processes have to do together in a call, in functions of the program that it runs too."""

@@ -152,9 +152,7 @@ class Pool:
         Yields the entry and the result, or `Died`. What a worker raises is raised here.
         """
         if not self._processes:
-            for share in shares:
-                for entry in share:
-                    yield entry, getattr(self._worker, method)(entry)
+            yield from ((entry, getattr(self._worker, method)(entry)) for share in shares for entry in share)
             return
         for position, share in enumerate(shares):
             if share:

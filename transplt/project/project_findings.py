@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from transplt.base.finding import Finding, Level, Span
+from transplt.base.grouped import grouped
 from transplt.base.settings import Settings, TorchTarget
 from transplt.base.text.regular_file import SOURCE, read_regular
 
@@ -49,11 +50,8 @@ def of_the_whole(
 
         missing = unasked(lambda: first or _there(kinds, root), dict(sorted(kinds.items())), root, target)
         found += [missing] if missing is not None else []
-    held: dict[str, list[Finding]] = {}
-    for finding in found:
-        if not finding.code.startswith(settings.ignored_codes(finding.path) or ("-",)):
-            held.setdefault(finding.path, []).append(finding)
-    return held
+    reported = (each for each in found if not each.code.startswith(settings.ignored_codes(each.path) or ("-",)))
+    return grouped((each.path, each) for each in reported)
 
 
 def asks_for_a_card(finding: Finding) -> bool:

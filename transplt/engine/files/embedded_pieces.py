@@ -36,9 +36,7 @@ def in_lines(document: Document, extents: Sequence[Extent], kind: FileKind) -> F
     places = _Places(extents)
     moved = [(each, _moved(document, each, places, len(extents) > 1)) for each in found]
     lost = {_group(each) for each, new in moved if new is None}
-    for each, new in moved:
-        if new is not None and _group(each) not in lost:
-            yield new
+    yield from (new for each, new in moved if new is not None and _group(each) not in lost)
 
 
 def reads(document: Document, extents: Sequence[Extent], kind: FileKind) -> bool:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from transplt.base.finding import FileResult, Finding, Status, TokenVerdict
+from transplt.base.finding import Finding, Status, TokenVerdict
 from transplt.base.text.cuda_words import find_tokens
 from transplt.edits.edit import Edit, Finds, Kept
 from transplt.edits.notes import note_of
@@ -29,7 +28,14 @@ def changes(piece: Document) -> Finds:
     group = f"python {piece.path} {hash(piece.utf8)}"
     for finding in result.findings:
         yield _edit(finding, group, alone) if finding.applied else note_of(finding)
-    yield from _kept(piece, result)
+    for token in find_tokens(piece.utf8):
+        if token.where == "comment":
+            yield Kept((token.start, token.end), CODE_COMMENT)
+    for row in result.ledger:
+        if row.cause.verdict is TokenVerdict.IGNORED and row.cause.reason:
+            start = piece.source.line_starts[row.line - 1]
+            at = start + len(piece.utf8[start:].decode("utf-8", "replace")[: row.column - 1].encode())
+            yield Kept((at, at + len(row.token.encode())), row.cause.reason, row.cause.detail)
 
 
 def _edit(finding: Finding, group: str, alone: bool) -> Edit:
@@ -42,15 +48,3 @@ def _edit(finding: Finding, group: str, alone: bool) -> Edit:
     return Edit(
         extent, finding.code, finding.message, new, level, finding.api, finding.help, group=group, asked=True
     )
-
-
-def _kept(piece: Document, result: FileResult) -> Iterator[Kept]:
-    """The words that the account of the piece lets stay, and those in comments."""
-    for token in find_tokens(piece.utf8):
-        if token.where == "comment":
-            yield Kept((token.start, token.end), CODE_COMMENT)
-    for row in result.ledger:
-        if row.cause.verdict is TokenVerdict.IGNORED and row.cause.reason:
-            start = piece.source.line_starts[row.line - 1]
-            at = start + len(piece.utf8[start:].decode("utf-8", "replace")[: row.column - 1].encode())
-            yield Kept((at, at + len(row.token.encode())), row.cause.reason, row.cause.detail)

@@ -108,9 +108,7 @@ def scalars(node: Node) -> Iterator[ScalarNode]:
     if isinstance(node, ScalarNode):
         yield node
     elif isinstance(node, SequenceNode):
-        for item in node.value:
-            if isinstance(item, ScalarNode):
-                yield item
+        yield from (item for item in node.value if isinstance(item, ScalarNode))
 
 
 def below(node: Node, *keys: str) -> Node | None:

@@ -39,22 +39,18 @@ _CALLERS = 3
 def named_in_a_string(work: Work, node: ast.Constant) -> Finds:
     """Report commands of NVIDIA that are run, and providers that are asked for."""
     if node.value == _PROVIDER:
-        yield from _provider(work, node)
+        if not isinstance(parent(node), ast.Expr) and work.take(node):
+            yield work.note(
+                node,
+                "NPU246",
+                f"{_PROVIDER} needs an NVIDIA card; ONNX Runtime has CANNExecutionProvider for NPUs",
+                api=_PROVIDER,
+                help="install onnxruntime-cann and name CANNExecutionProvider. Keep the options device_id and "
+                     "arena_extend_strategy, rename gpu_mem_limit to npu_mem_limit, and remove those of cuDNN",
+                effort=Effort.LOW,
+            )
     elif "nvidia-smi" in str(node.value):
         yield from _command(work, node)
-
-
-def _provider(work: Work, node: ast.Constant) -> Finds:
-    if not isinstance(parent(node), ast.Expr) and work.take(node):
-        yield work.note(
-            node,
-            "NPU246",
-            f"{_PROVIDER} needs an NVIDIA card; ONNX Runtime has CANNExecutionProvider for NPUs",
-            api=_PROVIDER,
-            help="install onnxruntime-cann and name CANNExecutionProvider. Keep the options device_id and "
-                 "arena_extend_strategy, rename gpu_mem_limit to npu_mem_limit, and remove those of cuDNN",
-            effort=Effort.LOW,
-        )
 
 
 def _command(work: Work, node: ast.Constant) -> Finds:

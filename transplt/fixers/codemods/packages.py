@@ -102,9 +102,7 @@ def _of_one_rule(work: Work, needed: list[_Import], members: list[_Import]) -> F
     else:
         goes_on = NEVER_MADE if needed else _elsewhere(node) or GOES_ON
         yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {goes_on}")
-    for other, _, _ in members:
-        if other is not node:
-            yield work.keep(other, "reported-package")
+    yield from (work.keep(other, "reported-package") for other, _, _ in members if other is not node)
 
 
 def _missed(work: Work, node: ast.alias | ast.stmt) -> ast.stmt | None:

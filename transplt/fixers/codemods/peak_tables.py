@@ -41,8 +41,9 @@ def tables_of_products(work: Work, tree: ast.Module) -> Finds:
         found = None
         if isinstance(node, ast.Dict):
             found = _in_table(node)
-        elif isinstance(node, ast.If) and not _is_elif(node):
-            found = _in_chain(node)
+        elif isinstance(node, ast.If) and not _is_elif(node):  # if "A100" in name: return 312e12
+            texts = filter(None, map(string_of, ast.walk(node.test)))
+            found = node.test if any(map(_PRODUCT.search, texts)) and _has_figures(node, node.body) else None
         if found is not None and work.take(found):
             for each in ast.walk(found):  # one finding speaks for all names in it
                 if string_of(each) is not None:
@@ -71,13 +72,6 @@ def _raises(work: Work, table: ast.expr) -> bool:
     name = plain_name(above.targets[0]) if isinstance(above := parent(table), ast.Assign) else ""
     asked = (each for each in work.scan.names.get(name, (table,)) if isinstance(parent(each), ast.Subscript))
     return any(not any(isinstance(each, (ast.If, ast.IfExp, ast.Try)) for each in chain(use)) for use in asked)
-
-
-def _in_chain(node: ast.If) -> ast.expr | None:
-    """`if "A100" in name: return 312e12`"""
-    if not any((text := string_of(each)) is not None and _PRODUCT.search(text) for each in ast.walk(node.test)):
-        return None
-    return node.test if _has_figures(node, node.body) else None
 
 
 def _is_elif(node: ast.If) -> bool:

@@ -61,9 +61,7 @@ def _indices(work: Work) -> dict[int, ast.expr]:
     for node in work.scan.strings:
         if isinstance(node.value, str) and _INDEXED.fullmatch(node.value):
             found[int(node.value.partition(":")[2])] = node
-    for call in work.scan.calls:
-        for index in _fixed(work, call):
-            found[int(str(index.value))] = index
+    found |= {int(str(index.value)): index for call in work.scan.calls for index in _fixed(work, call)}
     return found
 
 

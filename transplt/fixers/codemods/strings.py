@@ -261,8 +261,7 @@ _REASONS = {"prose": "text", "key": "key", "flag": "flag", "exported": "own-stri
 
 def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[ReachedPlace], wanted: str) -> Finds:
     """A string that spells a device or a backend and is not rewritten: kept for a reason, or a finding."""
-    what = "device" if wanted == DEVICE else "backend"
-    code = "NPU203" if wanted == DEVICE else "NPU302"
+    what, code, new = ("device", "NPU203", "npu") if wanted == DEVICE else ("backend", "NPU302", "hccl")
     if meant in _REASONS:
         yield work.keep(node, _REASONS[meant])
     elif meant == "row":
@@ -296,7 +295,7 @@ def _stays(work: Work, node: ast.expr, value: str, meant: str, found: list[Reach
             code,
             f"the string {value!r} may be a {what}; transplt found no use of it as one",
             details=(("in question", what),),
-            help=f"if it names a {what}, write {'npu' if what == 'device' else 'hccl'}; otherwise do not change it",
+            help=f"if it names a {what}, write {new}; otherwise do not change it",
         )
 
 

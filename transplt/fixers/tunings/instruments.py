@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from transplt.base.grouped import grouped
 from transplt.edits.shared_lines import indent_unit
 from transplt.edits.work import Work
 from transplt.edits.writer import Writer
@@ -152,10 +153,7 @@ def _find(program: Program) -> list[Batches]:
     known = {id(loop) for _, loop in regions}
     above = {id(loop): [outer for outer in loops_around(loop) if id(outer) in known] for _, loop in regions}
     steps = {id(loop): bool(_within(loop, taken)) for _, loop in regions}
-    within: dict[int, list[Loop]] = {}
-    for _, loop in regions:
-        for outer in above[id(loop)]:
-            within.setdefault(id(outer), []).append(loop)
+    within = grouped((id(outer), loop) for _, loop in regions for outer in above[id(loop)])
     found = []
     for file, loop in regions:
         inside = [inner for inner in within.get(id(loop), []) if steps[id(inner)] or not steps[id(loop)]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from transplt.base.grouped import grouped
 from transplt.edits.work import Work
 from transplt.fixers.around import program_around, programs_in
 from transplt.flow.facts import ProjectFacts
@@ -58,9 +59,8 @@ class Reading:
         The second value is False when it also gets to where it cannot be followed: into a dict, an unknown object.
         """
         if not self._taken:
-            for slot, values in self.program.values.items():
-                for value in values:
-                    self._taken.setdefault(id(value.node), []).append((slot, value.index))
+            every = self.program.values.items()
+            self._taken = grouped((id(each.node), (slot, each.index)) for slot, values in every for each in values)
         slots: dict[Variable, None] = {}
         whole = True
         pending: list[tuple[ast.expr, int | None]] = [(call, None)]

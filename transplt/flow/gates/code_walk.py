@@ -231,18 +231,14 @@ class Walk:
                 for keyword in reversed(node.keywords):
                     if type(keyword.value) not in skipped:
                         stack.append((keyword.value, here))
-                for value in reversed(node.args):
-                    if type(value) not in skipped:
-                        stack.append((value, here))
+                stack += [(value, here) for value in reversed(node.args) if type(value) not in skipped]
                 if type(node.func) is not ast.Name:
                     stack.append((node.func, here))
                 continue
             for name in _INSIDE.get(kind) or _fields_inside(kind):
                 value = getattr(node, name, None)
                 if type(value) is list:
-                    for each in reversed(value):
-                        if type(each) not in skipped:
-                            stack.append((each, here))
+                    stack += [(each, here) for each in reversed(value) if type(each) not in skipped]
                 elif type(value) not in skipped and isinstance(value, _INNER):
                     stack.append((value, here))
 

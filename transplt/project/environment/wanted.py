@@ -32,6 +32,7 @@ _SECTIONS = frozenset({"", PIP, "project.dependencies", "tool.poetry.dependencie
 _ASIDE = re.compile(
     r"(?<![a-z])(?:dev|develop|test|tests|testing|doc|docs|lint|ci|build|xpu|rocm|amd|hpu|tpu|mps)(?![a-z])"
 )
+_IN_THEIR_FOLDER = tuple(f"requirements/{name}.txt" for name in ("requirements", "base", "runtime", "default"))
 _NESTED = re.compile(r"^[ \t]*(?:-r|--requirement)[= \t]+([^\s#]+)", re.M)
 #: Of a file that another one names, by its suffix.
 _KINDS = {".py": FileKind.PYTHON, ".txt": FileKind.REQUIREMENTS, ".in": FileKind.REQUIREMENTS}
@@ -144,9 +145,7 @@ def _files(project: Path) -> Iterator[Path]:
     names = sorted(os.listdir(project))
     lists = [name for name in names if re.fullmatch(r"requirements?.*\.(?:txt|in)", name, re.I)]
     plain = [name for name in lists if name.lower() == "requirements.txt"]
-    chosen = plain or [name for name in lists if not _ASIDE.search(name.lower())]
-    if not chosen:
-        chosen = [f"requirements/{name}" for name in ("requirements.txt", "base.txt", "runtime.txt", "default.txt")]
+    chosen = plain or [name for name in lists if not _ASIDE.search(name.lower())] or [*_IN_THEIR_FOLDER]
     chosen += ["pyproject.toml", "Pipfile", "setup.cfg", "setup.py"]
     chosen += [name for name in names if re.fullmatch(r"(?:conda|env|environment).*\.ya?ml", name, re.I)]
     waiting = [project / name for name in chosen if not LOCK_FILES.fullmatch(name.lower())]

@@ -27,21 +27,19 @@ def _lines(result: RunResult) -> Iterator[str]:
     yield (
         f"options: style={settings.style} specify_device={settings.specify_device} similar={settings.similar} "
         f"unsafe_fixes={settings.unsafe_fixes} annotate={settings.annotate} texts={settings.texts} docs={settings.docs}"
-        f"{' annotate_edits=True' if settings.annotate_edits else ''}"
+        f"{' annotate_edits=True' * settings.annotate_edits}"
     )
     if settings.amp != "off":
         level = f", level {settings.opt_level or 'O2 where it is right, else O1'}" if settings.amp == "apex" else ""
         yield f"mixed precision: {settings.amp}{level}"
-    if settings.adapt:
-        yield f"adaptors: {listed(settings.adapt).replace(',', ', ')}"
-    if settings.tune:
-        yield f"tunings: {listed(settings.tune).replace(',', ', ')}"
+    for kind, named in (("adaptors", settings.adapt), ("tunings", settings.tune)):
+        if named:
+            yield f"{kind}: {listed(named).replace(',', ', ')}"
     for name, _ in settings.user_rules:
         yield f"rules: {visible(name)}"
-    for name, distribution, version, _ in settings.fixers:
-        yield f"fixer: {visible(name)} of {visible(distribution)} {visible(version)}"
-    for name, distribution, version, _ in settings.codemods:
-        yield f"codemod: {visible(name)} of {visible(distribution)} {visible(version)}"
+    for kind, installed in (("fixer", settings.fixers), ("codemod", settings.codemods)):
+        for name, distribution, version, _ in installed:
+            yield f"{kind}: {visible(name)} of {visible(distribution)} {visible(version)}"
     yield from result.planned
     yield (
         f"files: {len(result.files)} in the output, {len(result.python_files)} Python, {len(result.changed)} changed, "

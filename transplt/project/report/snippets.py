@@ -69,9 +69,7 @@ def _all(action: Action) -> Iterator[tuple[str, str]]:
                 yield where, form.format(*found.groups())
         if code in _REQUIRED and (found := _PACKAGE.match(help_)):
             yield _REQUIREMENT, found[1]
-    for finding in action.findings:
-        if wanted := finding.detail("wanted"):
-            yield _REQUIREMENT, wanted
+    yield from ((_REQUIREMENT, wanted) for finding in action.findings if (wanted := finding.detail("wanted")))
     for code in action.codes[:_MOST_CODES]:
         yield from _of_page(code)
 

@@ -69,6 +69,4 @@ def _trend(trend: dict[str, Any]) -> Iterator[str]:
         gone = f"; no longer: {', '.join(row['solved'])}" if row["solved"] else ""
         come = f"; new: {', '.join(row['appeared'])}" if row["appeared"] else ""
         yield f"    {row['name']}: {changed or 'the same figures'}{gone}{come}"
-    for word in ("added", "removed", "failing"):
-        if trend[word]:
-            yield f"    {word}: {', '.join(trend[word])}"
+    yield from (f"    {word}: {', '.join(trend[word])}" for word in ("added", "removed", "failing") if trend[word])

@@ -25,6 +25,4 @@ def changes(document: Document, text: str) -> Finds:
     help_ = f"Cog has no images for NPUs: write a Dockerfile. {image_text(document.settings, document.target)}"
     message = "Cog builds this image on NVIDIA's CUDA image"
     yield Note(first.span(), IMAGE, Level.MANUAL, message, first["key"], help_, Effort.MEDIUM)
-    for match in asked.values():
-        if match is not first:
-            yield Kept(match.span(), "key")
+    yield from (Kept(match.span(), "key") for match in asked.values() if match is not first)

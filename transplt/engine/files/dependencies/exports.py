@@ -46,9 +46,7 @@ def changes(text: str, printed_by: str, releases: Releases) -> Finds:
         return
     going = [name for name, _, _ in packages if normalised(name) in _FAMILY or is_part_of_cuda(name)]
     wanted = [f"torch=={releases.torch}", f"torch-npu=={releases.torch_npu}"]
-    for name in FAMILY:
-        if name in names and (version := releases.wanted(name)):
-            wanted.append(f"{name}=={version}")
+    wanted += [f"{name}=={version}" for name in FAMILY if name in names and (version := releases.wanted(name))]
     for name, start, end in packages:
         if name in going and (start, end) != torch[1:]:
             yield Kept((start, end), "reported-beside")  # the finding says that it goes

@@ -58,25 +58,20 @@ def _extra(text: str, torch: Requirement, content: str, versions: str, releases:
     """The changes by which a pyproject.toml has an extra; none where a person has to write it."""
     table, newline = parse_toml(text), newline_of(text)
     if torch.section.startswith("tool.poetry."):
-        return _of_poetry(text, torch, versions, releases)
+        version, older = f'"{versions}"', _python_before(text, releases)
+        if not any(each.path == _POETRYS and each.is_header for each in toml_rows(text) or ()):
+            row = f"{TORCH_NPU} = {{ version = {version}{older} }}" if older else f"{TORCH_NPU} = {version}"
+            return [_table(text, _POETRYS[:2], _GROUP.format(n=newline_of(text), row=row))]
+        extra = _row(text, _POETRYS, TORCH_NPU)
+        if not extra or not is_row(torch):
+            return []
+        return [*beside_row(text, torch, TORCH_NPU, f"{{ version = {version}, optional = true{older} }}"), *extra]
     project = table.get("project")
     if not isinstance(project, dict) or "optional-dependencies" in project.get("dynamic", ()):
         return []
     if not isinstance(project.get("optional-dependencies"), dict):
         return [_table(text, _OPTIONAL[:1], f'[project.optional-dependencies]{newline}npu = ["{content}"]')]
     return _row(text, _OPTIONAL, content)
-
-
-def _of_poetry(text: str, torch: Requirement, versions: str, releases: Releases) -> list[Change]:
-    """An extra of a package that has some, with the package that it is for; else a group."""
-    version, older = f'"{versions}"', _python_before(text, releases)
-    if not any(each.path == _POETRYS and each.is_header for each in toml_rows(text) or ()):
-        row = f"{TORCH_NPU} = {{ version = {version}{older} }}" if older else f"{TORCH_NPU} = {version}"
-        return [_table(text, _POETRYS[:2], _GROUP.format(n=newline_of(text), row=row))]
-    extra = _row(text, _POETRYS, TORCH_NPU)
-    if not extra or not is_row(torch):
-        return []
-    return [*beside_row(text, torch, TORCH_NPU, f"{{ version = {version}, optional = true{older} }}"), *extra]
 
 
 def _python_before(text: str, releases: Releases) -> str:

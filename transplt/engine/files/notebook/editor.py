@@ -133,9 +133,7 @@ def _alike(utf8: bytes) -> bytes:
 
 
 def _moved(program: Program, found: Iterable[Found]) -> Finds:
-    for each in found:
-        if not isinstance(each, Edit):
-            yield replace(each, extent=program.extent(*each.extent))
+    yield from (replace(each, extent=program.extent(*each.extent)) for each in found if not isinstance(each, Edit))
 
 
 def _by_hand(edit: Edit) -> Note:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from transplt.base.finding import Effort, Level
+from transplt.base.grouped import grouped
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
@@ -36,9 +37,8 @@ def atomics(work: Work, tree: ast.Module) -> Finds:
     card = work.settings.hardware
     for kernel in kernels_in(own):
         model = model_of(kernel, work.project)
-        groups: dict[tuple[str, str, bool], list[Operation]] = {}
-        for each in refused_atomics(model, card):
-            groups.setdefault((each.name, each.dtype, each.compiles), []).append(each.operation)
+        refused = refused_atomics(model, card)
+        groups = grouped(((each.name, each.dtype, each.compiles), each.operation) for each in refused)
         for (name, dtype, compiles), found in groups.items():
             if compiles:
                 yield work.note(

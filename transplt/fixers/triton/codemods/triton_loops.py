@@ -14,7 +14,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.trees.names import attribute_named
 from transplt.edits.work import Work
 from transplt.fixers.triton.reader.kernels import Kernel, kernels_in, operation
-from transplt.syntax.nodes import attribute_of, inner_nodes, of_kind, plain_name
+from transplt.syntax.nodes import attribute_of, inner_nodes, nodes_in, of_kind, plain_name
 from transplt.syntax.scan import chain, parent
 
 fixer = Fixer(__name__, code="NPU566", needs=(b"static_range",), words=("triton",))
@@ -43,7 +43,7 @@ def _stands_alone(kernel: Kernel, loop: ast.For) -> bool:
     if not isinstance(loop.target, ast.Name) or not _only_statements(loop.body):
         return False
     index = loop.target.id
-    inside = [each for part in loop.body for each in ast.walk(part)]
+    inside = [*nodes_in(loop.body)]
     set_here = {each.id for each in of_kind(ast.Name, inside) if isinstance(each.ctx, ast.Store)}
     if index in set_here or not _read_behind(loop.body, set_here):
         return False

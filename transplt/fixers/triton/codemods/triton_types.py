@@ -12,6 +12,7 @@ import ast
 from collections.abc import Iterable
 
 from transplt.base.finding import Effort, Level
+from transplt.base.grouped import grouped
 from transplt.edits.edit import Finds, Found
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
@@ -112,9 +113,7 @@ def instead(dtype: str) -> str:
 
 def _joined(found: Iterable[Refused]) -> list[tuple[str, str, list[Refused]]]:
     """The places by type and parameter, each list by place."""
-    groups: dict[tuple[str, str, bool, str], list[Refused]] = {}
-    for each in found:
-        groups.setdefault((each.dtype, each.base, each.compiles, each.to), []).append(each)
+    groups = grouped(((each.dtype, each.base, each.compiles, each.to), each) for each in found)
     ordered = ((key, sorted(group, key=lambda each: begins(each.operation.node))) for key, group in groups.items())
     return [(dtype, base, group) for (dtype, base, _, _), group in ordered]
 

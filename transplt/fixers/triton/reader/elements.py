@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from transplt.base.grouped import grouped
 from transplt.fixers.triton.reader.kernels import Kernel
 from transplt.fixers.triton.reader.launches import Asked, Launch, launches_in
 from transplt.flow.facts import ProjectFacts
@@ -25,10 +26,7 @@ def launches_of(kernel: Kernel, project: ProjectFacts) -> list[Launch]:
 
 
 def _by_kernel(file: File, asked: Asked) -> dict[Kernel, list[Launch]]:
-    found: dict[Kernel, list[Launch]] = {}
-    for launch in launches_in(file, asked.project):
-        found.setdefault(launch.kernel, []).append(launch)
-    return found
+    return grouped((launch.kernel, launch) for launch in launches_in(file, asked.project))
 
 
 def element_types(kernel: Kernel, project: ProjectFacts) -> dict[str, str]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from transplt.base.grouped import grouped
 from transplt.fixers.triton.reader.kernels import nodes_in, operation
 from transplt.fixers.triton.reader.operations import ATOMICS, OPERATORS, nodes_of
 from transplt.fixers.triton.reader.tiles import Model
@@ -139,9 +140,7 @@ class Lives:
         self._block(model.kernel.node.body)
         # Two vector cores share the work of one cube core.
         self._cores = 2 if any(tile.by_dot for tile in self._tiles) and not self._alone else 1
-        self._dying: dict[int, list[int]] = {}
-        for number, tile in enumerate(self._tiles):
-            self._dying.setdefault(tile.last, []).append(number)
+        self._dying = grouped((tile.last, number) for number, tile in enumerate(self._tiles))
         self._peaks: dict[tuple[object, ...], Peak] = {}
         counts = self._counts()
         #: The constexprs that the tiles are as large as, and those that are a row of each tile they are in.

@@ -106,7 +106,5 @@ def nodes_of(name: str, call: ast.Call, first: ast.expr | None) -> dict[str, ast
         if isinstance(node, ast.Starred):
             break
         found[names[index] if index < len(names) else f"argument {index}"] = node
-    for keyword in call.keywords:
-        if keyword.arg is not None:
-            found[keyword.arg] = keyword.value
+    found |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
     return found

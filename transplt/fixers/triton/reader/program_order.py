@@ -34,9 +34,7 @@ class Reach:
 
     def calls(self) -> Iterator[tuple[Kernel, ast.Call, str]]:
         """The calls of the language in all of them, by place."""
-        for kernel in self.kernels:
-            for call, name in kernel.calls():
-                yield kernel, call, name
+        yield from ((kernel, call, name) for kernel in self.kernels for call, name in kernel.calls())
 
     @property
     def multiplies(self) -> bool:
