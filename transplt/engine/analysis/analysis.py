@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
+from typing import Any
 
 from transplt.base.finding import FileResult, FileSupport, Finding, Level
 from transplt.base.settings import Settings
@@ -12,7 +15,7 @@ from transplt.edits.edit import Note
 from transplt.edits.ignores import Ignores
 from transplt.edits.notes import finding_of
 from transplt.edits.work import Work
-from transplt.engine.analysis import advice, affinity, packages, verdicts
+from transplt.engine.analysis import advice, affinity, verdicts
 from transplt.engine.analysis.api_uses import api_uses, chains
 from transplt.engine.analysis.extensions import owner_of
 from transplt.engine.analysis.receivers import Receivers
@@ -23,6 +26,7 @@ from transplt.flow.support import SupportProject
 from transplt.program.star_imports import names_in
 from transplt.rules.kernel_functions import SAID
 from transplt.rules.kernels import kernels_among, replacement
+from transplt.rules.packages import packages
 from transplt.rules.rule_set import RuleSet
 from transplt.syntax.modules import module_name
 from transplt.syntax.scan import Scan
@@ -35,6 +39,12 @@ _ROTARY = "NPU762"
 #: They replace the name that is called; what they write elsewhere is beside the point.
 _OPTIMIZERS = ("NPU750", "NPU751")
 _LOADERS = ("NPU756", "NPU757")
+CODE = "NPU513"
+_MESSAGES = {
+    "native": "works on NPU",
+    "works": "needs no change for NPUs",
+    "cpu": "runs on the CPU as before, and does not use the NPU",
+}
 
 
 def analyse(
@@ -56,7 +66,7 @@ def analyse(
         *verdicts.notes_of(file, uses, rules),
         *affinity.notes_of(file, uses),
         *advice.notes_of(file, uses),
-        *packages.notes_of(file, project),
+        *package_notes(file, project),
         *_falling(file, support),
     ]
     notes = still_there(notes, found)
@@ -174,3 +184,44 @@ class _Tuned:
             and missing in (finding.edit.after if finding.edit else "")
             for finding in self.loaders
         )
+
+
+@cache
+def _packages() -> dict[str, Any]:
+    return {name: row for row in packages() if row["status"] in _MESSAGES for name in row["import"]}
+
+
+def package_notes(file: ScannedFile, project: ProjectFacts) -> list[Note]:
+    """One finding a package that works on NPU, at its first import in the file; none for what the project has under
+    that name, nor for what is bound to CUDA: the rules report that.
+    """
+    found: dict[str, Note] = {}
+    known = _packages()
+    for node in sorted(file.scan.imports, key=lambda each: each.lineno):
+        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            modules = [node.module]
+        for module in modules:
+            name = _known_head(module)
+            own = module.partition(".")[0] in project.packages
+            own = own or project.imports_own(module, file.scan.path, file.source.utf8)
+            if name and name not in found and not own:
+                found[name] = _package_note(file, node, name, known[name])
+    return list(found.values())
+
+
+@cache
+def _known_head(module: str) -> str:
+    """The package that a module is or belongs to, by the longest name that is known; empty for another's."""
+    parts = module.split(".")
+    heads = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((head for head in heads if head in _packages()), "")
+
+
+def _package_note(file: ScannedFile, node: ast.Import | ast.ImportFrom, name: str, row: dict[str, Any]) -> Note:
+    since = f" since {row['since']}" if row.get("since") else ""
+    confidence = row.get("confidence", "low")
+    probably = "probably " if confidence == "low" else ""
+    message = f"the package {name} {probably}{_MESSAGES[row['status']]}{since}"
+    help_text = "; ".join(part for part in (row.get("note", ""), f"confidence: {confidence}") if part)
+    return Note(file.extent(node), CODE, Level.INFO, message, name, help_text)
