@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from transplt.base.disk.walk import LeftOut
 from transplt.base.finding import (
@@ -22,9 +23,11 @@ from transplt.base.finding import (
 )
 from transplt.base.language import Sentence, marked
 from transplt.base.settings import Settings, TorchTarget
-from transplt.flow.facts import ProjectFacts
 from transplt.project.project_findings import OLD_PINS
 from transplt.rules.reasons import words_of
+
+if TYPE_CHECKING:
+    from transplt.flow.facts import ProjectFacts  # what `check` knows by the words alone loads none
 
 #: Called with what is done and what there is to do, in files; a Python file counts twice (read, then migrated).
 Progress = Callable[[int, int], None]

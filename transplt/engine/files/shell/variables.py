@@ -254,7 +254,7 @@ def _accelerator(script: Script, uses: Sequence[Use]) -> Finds:
 
 
 class Doubts:
-    """Why values that a script works out are none for an NPU: what NVIDIA's driver gives for them, through variables too.
+    """Why values that a script works out are none for an NPU: what NVIDIA's driver gives for them.
 
     They are worked out when the first one is asked for. What is known of one value goes to all that read it, once for
     the whole script: those in which a thousand variables hand on one value are read as fast as others.
