@@ -542,7 +542,7 @@ def rows_of(package: list[Package], seen: Seen) -> Iterator[dict[str, Any]]:
             row = {"names": names, "since": _since(dist, without)}
         if how:
             row |= {"method": True} if how == "()" else {"keyword": how}
-        no_more = {"": "has this name: {} had it", "()": "has this method: {} had it"}
+        no_more = {"": "has {{name}}: {} had it", "()": "has the method {{name}}: {} had it"}
         no_more.setdefault(how, f"takes {how}= here: {{}} did")
         look = f"look for a replacement in the release notes of {dist}" + ("" if older else ", or keep a copy")
         yield row | {

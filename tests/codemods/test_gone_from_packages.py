@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from tests.harness import check_noop
+from tests.harness import check_noop, migrate
 from transplt import migrate_source
-from transplt.base.settings import Settings
+from transplt.base.settings import TORCH_VERSIONS, Settings
 from transplt.engine import engine
 from transplt.engine.actions.actions import actions_of
 from transplt.engine.engine import index_source, join_facts
 from transplt.engine.prefilter import worth_a_look
+from transplt.rules.tables import read_table
+from transplt.rules.versions import version_key
 
 _TASK = "import pytorch_lightning as pl\nclass Task(pl.LightningModule):\n    def"
 _IO = "from pytorch_lightning.plugins import CheckpointIO\nclass Own(CheckpointIO):\n    def"
@@ -231,6 +235,25 @@ def test_reported(source: str) -> None:
 )
 def test_stays(source: str) -> None:
     check_noop(f"{source}\n", open_codes=[])
+
+
+def test_the_name_that_is_gone_is_named() -> None:
+    source = "from transformers.trainer import SequentialDistributedSampler, Trainer\n"
+    (finding,) = migrate(source, torch_version="2.14").findings
+    assert finding.message == "transformers no longer has SequentialDistributedSampler: 5.0 removed it"
+    assert "IntervalStrategy" not in finding.help  # takes the place of another name
+    source = "from transformers.trainer import *\ndef f(x: Union[int, str], y: Optional[int]): pass\n"
+    said = {each.message.partition(":")[0] for each in migrate(source, torch_version="2.14").findings}
+    assert said == {f"transformers.trainer no longer brings {name}" for name in ("Optional", "Union")}
+
+
+def test_a_message_and_its_row_name_the_same_torch() -> None:
+    table = read_table("support/refused_calls.json")
+    rows = [row for row in (*table["calls"], *table["packages"]) if "since" in row]
+    named = ((row, each) for row in rows for each in re.findall(r"torch (\d+\.\d+)", row["message"]))
+    oldest = TORCH_VERSIONS[0]  # there what is older begins, too
+    wrong = [row["message"] for row, each in named if row["since"] not in (each, max(each, oldest, key=version_key))]
+    assert rows and wrong == []
 
 
 def test_an_import_stops_the_start_and_a_call_the_first_step() -> None:

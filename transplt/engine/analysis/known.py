@@ -142,7 +142,7 @@ def _gone(name: str) -> Iterator[Fact]:
     for each, row in (*rows, *((each, row) for (each, _), row in counting.items())):
         owner, _, last = each.rpartition(".")
         if name and name in (each, owner):
-            text = f"{row['message']}; {row['help']}"
+            text = f"{row['message'].replace('{name}', last if name == each else 'it')}; {row['help']}"
             found.setdefault((text, row["source"]), []).append("" if name == each else last)
     for (text, source), names in found.items():
         listed = ", ".join(filter(None, names[:_MOST_BELOW])) + (" ..." if names[_MOST_BELOW:] else "")

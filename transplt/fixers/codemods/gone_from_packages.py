@@ -142,7 +142,8 @@ def _told(work: Work, place: _Place, row: dict[str, Any], name: str, blocks: str
         api = name.partition(".")[0]
     blocks = blocks or row.get("blocks", "")
     details = (*row.get("details", ()), *([("condition", row["condition"])] if "condition" in row else []))
-    return work.note(place, fixer.code, row["message"], api=api, help=row["help"], blocks=blocks, details=details)
+    message = row["message"].replace("{name}", name.rpartition(".")[2])
+    return work.note(place, fixer.code, message, api=api, help=row["help"], blocks=blocks, details=details)
 
 
 def _of_a_frame(work: Work, call: ast.Call) -> str:
