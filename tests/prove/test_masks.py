@@ -88,11 +88,11 @@ _UNSEEDED = ("torch.manual_seed(1)\n", "")
 @pytest.mark.parametrize(
     ("both", "port", "parts"),
     [
-        ([], [], ["equal", "equal: two runs with the program's own seeds finished, with one process"]),
+        ([], [], ["equal", "equal: two runs without seeds from transplt finished, with one process"]),
         ([_UNSEEDED, _NEEDS_A_SEED], [], ["equal"]),
         (
             [_UNSEEDED], [_NEEDS_A_SEED],
-            ["equal", "stops: start 1 with the program's own seeds: main.py:10: ValueError: a seed"],
+            ["equal", "stops: start 1 without seeds from transplt: main.py:10: ValueError: a seed"],
         ),
         # What differs already is not started again.
         ([], [("lr=0.1", "lr=0.2")], ["differs"]),
@@ -166,7 +166,7 @@ _CAUGHT = ("        loss.backward()\n", "        try:\n            raise KeyErro
 @pytest.mark.torch
 def test_an_error_that_both_catch_before_any_step_is_named(tmp_path: Path) -> None:
     proof = proven(tmp_path, [("import torch\n", "import traceback\n\nimport torch\n"), _CAUGHT], [])
-    said = "ran to the end; no optimizer step, and no printed or saved result to compare"
+    said = "ran to the end; no optimizer step, saved tensor, or number behind a word such as loss to compare"
     assert str(proof.verdict) == f"runs: {said}; it caught an error and went on: KeyError: 'mel'"
 
 

@@ -161,7 +161,7 @@ def started(seeded: Run, unseeded: Run, original: Run) -> list[str]:
     return [str(part.verdict) for part in Prover(*sides, [], {}, lambda text: None).prove((1,)).parts]  # type: ignore[arg-type]
 
 
-CAME_UP = "equal: two runs with the program's own seeds finished, with one process"
+CAME_UP = "equal: two runs without seeds from transplt finished, with one process"
 
 
 @pytest.mark.parametrize(
@@ -169,12 +169,12 @@ CAME_UP = "equal: two runs with the program's own seeds finished, with one proce
     [
         (run([{}]), run([{}]), run([{}]), CAME_UP),
         (run([{}]), replace(run([{}]), findings=[WARNING, ERROR]), run([{}]),
-         "stops: start 1 with the program's own seeds: train.py:8: NPU501 no such operator"),
+         "stops: start 1 without seeds from transplt: train.py:8: NPU501 no such operator"),
         (run([{}]), replace(run([{}]), findings=[WARNING]), run([{}]), CAME_UP),
         # Both stop later: the first steps are started all the same.
         (run([{}], BROKEN), run([{}]), run([{}], BROKEN), CAME_UP),
         (run([{}], BROKEN), run([{}], LOST), run([{}], BROKEN),
-         f"stops: start 1 with the program's own seeds: train.py:3: {LOST.reason}"),
+         f"stops: start 1 without seeds from transplt: train.py:3: {LOST.reason}"),
         (run([{}], BROKEN), run([{}], BROKEN), run([{}], BROKEN), ""),
     ],
 )  # fmt: skip

@@ -247,7 +247,7 @@ def _equal(found: Findings, whose: str, caught: str, *, mixed: bool) -> Verdict:
     beside = " and ".join(many(count, noun) for count, noun in results if count)
     compared = [*filter(None, (many(found.steps, "step") if found.steps else "", beside))]
     if not compared:
-        what = "ran to the end; no optimizer step, and no printed or saved result to compare"
+        what = "ran to the end; no optimizer step, saved tensor, or number behind a word such as loss to compare"
         return Verdict(Word.RUNS, f"{what}{caught}")
     kind = " (mixed precision against float32)" if mixed else ""
     return Verdict(Word.EQUAL, "; ".join([f"{compared[0]} compared with {whose}{kind}", *compared[1:]]))

@@ -30,7 +30,7 @@ def as_started(original: Runner, migrated: Runner, worlds: tuple[int, ...], seen
     decides = any(evaluates_with_draws(each) or ranks.inner_optimizers(each) for each in seen.trainings)
     for world in worlds:
         for number, run in enumerate(_runs(migrated, world, 0 if decides and world > 1 else STEPS), 1):
-            who = f"start {number} with the program's own seeds" + (f" and {world} processes" if world > 1 else "")
+            who = f"start {number} without seeds from transplt" + (f", with {world} processes" if world > 1 else "")
             if run.stop is not None:
                 twins = _runs(original, world if original.project.distributed else 1, STEPS)
                 if any(run.stop.is_that_of(twin.stop) for twin in twins):
@@ -43,7 +43,7 @@ def as_started(original: Runner, migrated: Runner, worlds: tuple[int, ...], seen
                 found.differences.append(replace(apart, what=f"{who}: {apart.what}"))
                 return Part(TITLE, Verdict(Word.DIFFERS, str(found.differences[0])), found)
     came = " and ".join(f"on each of {world} ranks" if world > 1 else "with one process" for world in worlds)
-    return Part(TITLE, Verdict(Word.EQUAL, f"two runs with the program's own seeds finished, {came}"), found)
+    return Part(TITLE, Verdict(Word.EQUAL, f"two runs without seeds from transplt finished, {came}"), found)
 
 
 def _apart(run: Run, migrated: Runner) -> Difference | None:
