@@ -81,11 +81,12 @@ def test_kinds(name: str, data: bytes, kind: FileKind) -> None:
         ("requirements.txt", "torch==2.8.0+cu126", "NPU804", "2.8.0+cu126", "torch-npu==2.8.0.post5"),
         ("requirements.txt", "--extra-index-url https://x.org/whl/cu121", "NPU804", "/whl/cu121", "torch-npu"),
         ("Dockerfile", "FROM nvidia/cuda:12.1.0-devel", "NPU805", "nvidia/cuda:12.1.0-devel", "quay.io/ascend/cann"),
-        ("k.cu", "#include <cuda_runtime.h>", "NPU806", "cuda_runtime.h", "Ascend C"),
+        ("k.cu", "__global__ void f(); cudaFree(p);", "NPU806", "cudaFree", "Ascend C"),
+        ("k.h", "#include <cuda_runtime.h>", "NPU806", "cuda_runtime.h", "port it with the kernels"),
         ("stub.pyi", "x: torch.cuda.Stream", "NPU807", "torch.cuda.Stream", "torch.npu"),
         ("Dockerfile", "RUN sed -i 's/torch>=1.7/torch==1.9.1+cu111/g' a.txt", "NPU805", "1.9.1+cu111", "suffix"),
         ("Dockerfile", "RUN wget //x.org/cuda.patch", "NPU805", "//x.org/cuda.patch", "remove the line"),
-        ("CMakeLists.txt", "set(A /opt/nvidia/deepstream)", "NPU806", "/opt/nvidia/deepstream", "leave the file"),
+        ("CMakeLists.txt", "set(A /opt/nvidia/deepstream)", "NPU806", "/opt/nvidia/deepstream", "remove the line"),
     ],
 )
 def test_findings(name: str, line: str, code: str, api: str, help: str) -> None:

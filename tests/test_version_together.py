@@ -14,7 +14,7 @@ from transplt.rules.companions import companions, torch_beside, torch_minors
 from transplt.rules.tables import read_table
 
 NEWEST = TORCH_VERSIONS[-1]
-NONE = "for which torch_npu has no release; chosen: the newest of the releases with the fewest blockers"
+NONE = "for which no torch_npu is supported; chosen: the newest torch with the fewest known blockers here"
 Tree = dict[str, str]
 
 
@@ -408,7 +408,7 @@ OLDER_PARTS: list[tuple[Tree, str, str]] = [
     ({"a/setup.py": "setup(install_requires=['torch==1.4.0'])\n", "b/requirements.txt": "torch\n"}, NEWEST,
      f"a/setup.py requires torch==1.4.0, {NONE}"),
     ({"a/requirements.txt": "torch==2.99\n"}, NEWEST,
-     "a/requirements.txt requires torch==2.99, for which torch_npu has no release; chosen: the newest that has one"),
+     "a/requirements.txt requires torch==2.99, for which no torch_npu is supported; chosen: the newest torch with one"),
     ({"a/requirements.txt": "torch==1.4.0\n", "requirements.txt": "torch\n"}, NEWEST,
      "the default, since no requirement file pins torch"),
     ({"examples/requirements.txt": "torch==1.4.0\n"}, NEWEST, "the default, since no requirement file pins torch"),
@@ -419,7 +419,7 @@ OLDER_PARTS: list[tuple[Tree, str, str]] = [
 def test_parts_that_ask_for_an_older_torch_are_the_reason(tmp_path: Path, tree: Tree, version: str, why: str) -> None:
     target = choose_target(made(tmp_path, tree), None)
     assert (target.version, target.why) == (version, why)
-    assert target.gap == ("has no release" in why) and (target.disagreements, target.of_parts) == ((), False)
+    assert target.gap == ("is supported" in why) and (target.disagreements, target.of_parts) == ((), False)
 
 
 @pytest.mark.parametrize("other", ["torch==2.6.0\n", "torch\n", "torch==2.99\n"])
@@ -429,7 +429,7 @@ def test_parts_that_do_not_agree_decide_nothing(tmp_path: Path, other: str) -> N
     assert target.why == "the default, since parts of the project pin different releases of torch"
 
 
-OLDER = "requires torch==1.8.1, for which torch_npu has no release: 2.1 is used, the oldest that has one"
+OLDER = "requires torch==1.8.1, for which no torch_npu is supported: 2.1 is used, the oldest with one"
 
 
 def test_a_part_without_a_torch_npu_is_named(tmp_path: Path) -> None:

@@ -445,8 +445,8 @@ def test_fix_removes_ignore_comments_that_ignore_nothing(project: Path, call: Ca
 def test_a_pin_that_torch_npu_does_not_have_is_named_once(project: Path, call: Call) -> None:
     (project / "requirements.txt").write_text("torch==1.8.1\n")
     says = (
-        "requirements.txt requires torch==1.8.1, for which torch_npu has no release; "
-        "chosen: the newest of the releases with the fewest blockers"
+        "requirements.txt requires torch==1.8.1, for which no torch_npu is supported; "
+        "chosen: the newest torch with the fewest known blockers here"
     )
     _, _, err = call("check", "train.py")
     assert err.startswith(f"torch {DEFAULT_TORCH_VERSION} with torch_npu ")

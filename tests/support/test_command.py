@@ -13,6 +13,7 @@ import pytest
 from openpyxl import load_workbook
 
 from transplt.base.errors import CannotFinish, UsageError
+from transplt.base.finding import Finding, Level, Span
 from transplt.engine.actions.effort import FileEffort, effort_of, total
 from transplt.engine.analysis.sheets import SHEETS as ANALYSIS_SHEETS
 from transplt.engine.analysis.version_advice import advise
@@ -208,6 +209,12 @@ def test_effort() -> None:
     assert every == FileEffort("all files", 1, 1, 1, 1, 8.25, 2, 1)
     assert (every.share, source.share) == (0.5, 0.0)  # no edit is ever made in CUDA sources
     assert effort_of("a", []).share == 1.0
+    # What newer releases rename or refuse is no place bound to CUDA, edited or not.
+    at = {line: Span(line, 1, line, 2, 0, 1) for line in (1, 2)}
+    edits = [Finding("a.py", at[1], code, Level.SAFE, "", applied=True) for code in ("NPU210", "NPU153")]
+    left = [Finding("a.py", at[2], code, Level.MANUAL, "") for code in ("NPU154", "NPU901", "NPU501")]
+    one = effort_of("a.py", [*edits, *left])
+    assert (one.automatic, one.left, one.done, one.counted) == (2, 3, 1, 2)
     # What is edited in notebooks is no part of what is Python: the share was 300 % before.
     assert total([python, FileEffort("c.ipynb", 5, 0, 0, 0, 0, 5, 5)], {"a.py"}, 0).share == 0.5
 

@@ -24,14 +24,16 @@ from transplt.rules.versions import spans, version_key
 
 #: What bounds a version from below.
 _FLOOR = re.compile(r"(?<![<!])=|>")
-_NEWEST_WITH_ONE = marked("{path} requires {text}, for which torch_npu has no release; chosen: the newest that has one")
+_NEWEST_WITH_ONE = marked(
+    "{path} requires {text}, for which no torch_npu is supported; chosen: the newest torch with one"
+)
 _DEFAULT_OF_PARTS = marked("the default, since parts of the project pin different releases of torch")
 _OLDER_PART = marked(
-    "{why}; {path} requires {text}, for which torch_npu has no release: {version} is used, the oldest that has one"
+    "{why}; {path} requires {text}, for which no torch_npu is supported: {version} is used, the oldest with one"
 )
 _FEWEST_BLOCKERS = marked(
-    "{path} requires {text}, for which torch_npu has no release; chosen: the newest of the releases with "
-    "the fewest blockers"
+    "{path} requires {text}, for which no torch_npu is supported; chosen: the newest torch with the fewest known "
+    "blockers here"
 )
 #: So many asks, and so many blockers, are spelled out.
 _MOST_ASKS, _MOST_BLOCKERS = 8, 3

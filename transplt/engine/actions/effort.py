@@ -12,8 +12,10 @@ from transplt.base.finding import Effort, Finding
 HOURS = {Effort.LOW: 0.25, Effort.MEDIUM: 1.5, Effort.HIGH: 8.0}
 #: Codes of findings about lines of files that are not Python.
 _LINES = "NPU80"
-#: What newer packages refuse, files that may come from a GPU, and requirements: work, but no place bound to CUDA.
-_UNBOUND = ("NPU152", "NPU293", "NPU290", "NPU291", "NPU84")
+#: What newer releases of packages, or of Python, reject or rename, whatever the device.
+OF_ANY_DEVICE = frozenset({"NPU153", "NPU154", "NPU159", "NPU293", "NPU313", "NPU514", "NPU901"})
+#: These, files that may come from a GPU, and requirements: work, but no place bound to CUDA.
+_UNBOUND = (*OF_ANY_DEVICE, "NPU152", "NPU290", "NPU291", "NPU298", "NPU84")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +55,26 @@ def percent(share: float, whole: float = 1) -> str:
 
 def effort_of(path: str, findings: Sequence[Finding]) -> FileEffort:
     """The sums of one file."""
-    done = bound = 0
+    made = done = bound = 0
     left: Counter[Effort] = Counter()
     hours: dict[str, float] = {}
     lines = {finding.span.line for finding in findings if finding.open}
     for finding in findings:
+        of_cuda = not finding.code.startswith(_UNBOUND)
         if finding.applied:
-            done += finding.places * (finding.span.line not in lines)
+            places = finding.places * (finding.span.line not in lines)
+            made, done = made + places, done + places * of_cuda
         elif finding.open:
             effort = finding.effort or Effort.LOW
             left[effort] += 1
-            bound += not finding.code.startswith(_UNBOUND)
+            bound += of_cuda
             before = hours.get(finding.code)
             if before is None:
                 hours[finding.code] = HOURS[effort]
             elif not finding.code.startswith(_LINES):
                 hours[finding.code] = before + HOURS[Effort.LOW]
     return FileEffort(
-        path, done, left[Effort.LOW], left[Effort.MEDIUM], left[Effort.HIGH], sum(hours.values()),
+        path, made, left[Effort.LOW], left[Effort.MEDIUM], left[Effort.HIGH], sum(hours.values()),
         done + bound, done,
     )  # fmt: skip
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from transplt.base.finding import Effort
 from transplt.base.settings import TorchTarget
-from transplt.engine.files.kind import FileKind
 from transplt.rules.tables import read_table
 
 _VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
@@ -38,12 +37,12 @@ class _Hint:
     text: str
 
 
-def advise_on(kind: FileKind, line: str, names: Sequence[str], target: TorchTarget) -> LineAdvice:
-    """What to report about `line`, in which `names` hold a CUDA token."""
-    entry = read_table("support/files.json")["kinds"][kind.value]
+def advise_on(kind: str, line: str, names: Sequence[str], target: TorchTarget) -> LineAdvice:
+    """What to report about `line` of a kind of file of the table, in which `names` hold a CUDA token."""
+    entry = read_table("support/files.json")["kinds"][kind]
     hints = [_variable_hint(name) for name in dict.fromkeys(_VARIABLE.findall(line))]
     for hint in _hints():
-        if kind.value in hint.kinds and hint.pattern.search(line):
+        if kind in hint.kinds and hint.pattern.search(line):
             filled = hint.text.replace("{torch}", target.pin)
             filled = filled.replace("=={torch_npu}", f"=={target.torch_npu}" if target.torch_npu else "")
             hints.append(filled.replace(" {cann}", f" {target.cann}" if target.cann else ""))

@@ -63,6 +63,7 @@ _HASH_KINDS = frozenset({FileKind.SHELL, FileKind.CONFIG, FileKind.REQUIREMENTS,
 _LONG_LINE_BYTES = 4000
 #: How the words begin that such names hold: nvidia/model, ops_cuda.egg-info.
 _IN_NAMES = (b"nvidia", b"cuda.e")
+_KERNEL = re.compile(rb"__global__|<<<")
 _BETWEEN, _DIGIT = re.compile(rb"[\s\"'.,-]"), re.compile(rb"\d")
 _LONG_RUN = 60
 #: Base64 has a slash in 64 characters, a path has more.
@@ -161,6 +162,8 @@ class _Account:
         self.comment_kind = FileKind.SHELL if native and has_hash_comments(path) else kind
         self.spoken = spoken_places(path, data) if native else []
         self.source = native and path.lower().endswith(SOURCE_SUFFIXES)
+        #: The row of the table: a source is ported by whether it has kernels, whatever a line of it says.
+        self.row = ("kernels" if _KERNEL.search(data) else "source") if self.source else kind.value
         self.rows: list[TokenRow] = []
         self.findings: list[Finding] = []
         self.comments = self.reported = 0
@@ -215,7 +218,7 @@ class _Account:
                 names.append(name)
         starts = self.kind is FileKind.NATIVE and starts_a_container(self.path, line.text)
         text = line.text.rstrip(b"\r").decode("utf-8", "replace")
-        advice = advise_on(FileKind.SHELL if starts else self.kind, text, names, self.target)
+        advice = advise_on(FileKind.SHELL.value if starts else self.row, text, names, self.target)
         columns = [len(line.text[:at].decode("utf-8", "replace")) + 1 for at in (first, last)]
         return Finding(
             path=self.path,

@@ -16,6 +16,7 @@ from transplt.base.render.cell import first_of, visible
 from transplt.base.render.verdict import Verdict
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import separate
+from transplt.engine.actions.effort import OF_ANY_DEVICE
 from transplt.engine.actions.groups import aside
 from transplt.engine.files.dependencies.versions import FAMILY
 from transplt.flow.entry_points import TO_TRAIN
@@ -27,8 +28,6 @@ from transplt.rules.packages import TOO_OLD
 #: So many things to do are listed, and so many places or names of one, files and reasons.
 MOST = 8
 _MOST_OF_ONE, _MOST_FILES, _MOST_WHYS = 3, 4, 2
-#: Codes of what newer releases of packages, or of Python, reject, whatever the device.
-_OF_ANY_DEVICE = frozenset({"NPU153", "NPU154", "NPU159", "NPU293", "NPU313", "NPU514", "NPU901"})
 #: The imports of kernels: their sources stay, whatever comes to them.
 _OF_KERNELS = ("NPU553", "NPU554")
 #: Titles of what somebody has to look at, or to decide, before it is known to stop anything; of what stays for CUDA.
@@ -138,7 +137,7 @@ def _is_met_first(part: Action) -> bool:
     """True for what stops a program on NPUs alone as it starts or at its first step, whatever is asked for."""
     asked = (each for each in part.findings if not (each.late or each.option or each.detail("function")))
     blocks = {each.blocks or part.blocks for each in asked if each.code != TOO_OLD}
-    return not _OF_ANY_DEVICE.issuperset(part.codes) and not blocks.isdisjoint(("import", "first step"))
+    return not OF_ANY_DEVICE.issuperset(part.codes) and not blocks.isdisjoint(("import", "first step"))
 
 
 def _left(actions: Sequence[Action], stopped: Mapping[str, str], newer: Collection[str]) -> Iterator[Action]:
@@ -152,7 +151,7 @@ def _left(actions: Sequence[Action], stopped: Mapping[str, str], newer: Collecti
         known = (each for each in code if each.late != "branch" or each.option or each.detail("function")
                  or each.code in _OF_KERNELS)  # fmt: skip
         named = {each.api.partition(".")[0] for each in known}
-        if named and (not _OF_ANY_DEVICE.issuperset(part.codes) or named <= {"torch", *FAMILY, *newer}):
+        if named and (not OF_ANY_DEVICE.issuperset(part.codes) or named <= {"torch", *FAMILY, *newer}):
             yield replace(part, findings=tuple(code))
 
 
@@ -167,7 +166,7 @@ def _items(parts: Sequence[Action]) -> Iterator[str]:
     for part in parts:
         # Neither whether a script trains nor a function is said: what stops is in the program all the same.
         met = tuple(replace(each, late="" if each.late == "other" else each.late, details=()) for each in part.findings)
-        when = ["on every device"] * _OF_ANY_DEVICE.issuperset(part.codes)
+        when = ["on every device"] * OF_ANY_DEVICE.issuperset(part.codes)
         title = visible(part.title) if when else _REPLACE.sub(r"Add code for NPUs beside \1", visible(part.title))
         title = _SAID.get(title, title)
         when += conditions(replace(part, blocks="later", findings=met))
