@@ -77,7 +77,14 @@ def test_what_a_package_without_torch_npu_stops(tmp_path: Path, files: dict[str,
     assert [each.blocks for each in actions if each.codes == ("NPU844",) and each.first.startswith("setup")] == [blocks]
 
 
-@pytest.mark.parametrize(("starts", "blocks"), [("import lib\n", "later"), ("import lib\nlib.f().cuda()\n", "import")])
+@pytest.mark.parametrize(
+    ("starts", "blocks"),
+    [
+        ("import lib\n", "first step"),
+        ("import lib\nlib.f().cuda()\n", "import"),
+        ("import sys\nif len(sys.argv) > 1:\n    import lib\n", "later"),
+    ],
+)
 def test_a_package_that_imports_no_torch_npu(tmp_path: Path, starts: str, blocks: str) -> None:
     """torch loads torch_npu by itself, where it is installed."""
     files = {"train.py": starts, "lib.py": "import torch\ndef f():\n    return torch.ones(2).cuda()\n"}

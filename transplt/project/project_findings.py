@@ -72,8 +72,8 @@ def is_for_no_card(findings: Iterable[Finding], kinds: Mapping[str, str], root: 
 def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, without_card: bool) -> list[tuple[Finding, ...]]:
     """The findings of files, those of torch and torch-npu as requirements as their project makes of them: where a list
     of packages asks for torch-npu (`added`), a setup.py that does not stops nothing, and one that alone names torch is
-    needed, whoever reaches its file, but stops no import where none of torch_npu goes in; where none does, or will, the
-    README's command that installs torch is the only one; where nothing asks for a card (`without_card`), all may stay
+    needed, whoever reaches its file, but stops no import where none of torch_npu goes in: what first computes on the
+    card; where none does, or will, the README's command that installs torch is the only one; where nothing asks for a card (`without_card`), all may stay
     as they are, and pins that the Pythons of its torch have no wheel of, unless a list of packages gets that torch.
     """
     every = [each for findings in files for each in findings]
@@ -81,6 +81,7 @@ def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, without_car
     listed, alone = added or bool(missing), all(each.aside for each in missing)
     imported = any(each.code == _IMPORTED for each in every) or not any(each.applied for each in every)
     stays = not any(each.applied and each.code.startswith(_OF_REQUIREMENTS) for each in every)
+    blocks = "first step" if any(map(_computes_on_the_card, every)) else "later"
 
     def settled(finding: Finding) -> Finding:
         asks = finding.code == _NOT_ADDED
@@ -94,7 +95,7 @@ def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, without_car
             return finding
         if added:
             return replace(finding, blocks="tidy")
-        finding = finding if imported or finding.api != _TORCH_NPU else replace(finding, blocks="later")
+        finding = finding if imported or finding.api != _TORCH_NPU else replace(finding, blocks=blocks)
         return replace(finding, aside=False, late="") if alone else finding
 
     found = [tuple(map(settled, findings)) for findings in files]
@@ -103,6 +104,12 @@ def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, without_car
     from transplt.engine.actions.groups import as_their_actions  # what is remembered does not load it
 
     return as_their_actions(found)
+
+
+def _computes_on_the_card(finding: Finding) -> bool:
+    """Whether it wrote what every run comes to, and what torch has from torch_npu alone."""
+    late = finding.option or finding.aside or finding.late in ("other", "branch", "guard", "handled")
+    return finding.applied and not late and finding.path.endswith(".py") and "npu" in getattr(finding.edit, "after", "")
 
 
 def _there(kinds: Mapping[str, str], root: Path) -> Finding | None:
