@@ -423,6 +423,13 @@ def test_a_model_that_is_quantised_is_told_once() -> None:
     assert [each.code for each in migrate_source(source, path="a.py").findings] == ["NPU142"]
 
 
+_OWN_TIMM = """from timm.models.layers.helpers import to_2tuple
+from timm.models.resnet import ResNet
+from torch.nn import Module
+class Net(ResNet):
+    def forward(self, x):
+        return self.stem(x)
+"""
 _OWN_DDP = "import torch\nfrom torch.nn.parallel import DistributedDataParallel\nclass DDP(DistributedDataParallel):\n"
 
 
@@ -460,6 +467,23 @@ def test_the_names_of_a_package_are_one_thing_to_do_with_one_older_release(asked
     (action,) = actions_of(engine.migrate_source(source, "a.py", settings).findings)
     assert "transformers (AdamW, deepspeed)" in action.title
     assert action.how.endswith(how)
+
+
+@pytest.mark.parametrize(
+    ("source", "back"),
+    [
+        ("from timm.models.layers.helpers import to_2tuple\n", "timm<=0.6.13"),
+        (_OWN_TIMM, ""),  # which of the attributes of a class an older release has is not known
+        (_OWN_TIMM.replace("(ResNet)", "(Module)"), "timm<=0.6.13"),
+        # what was built for NumPy 1 needs that
+        ("import pandas as pd\npd.read_csv(f).drop(['a'], 1)\n", "pandas<2.0 and numpy<2"),
+    ],
+)
+def test_the_older_release_that_has_it_all(source: str, back: str) -> None:
+    settings, data = Settings(), source.encode()
+    project = join_facts([index_source(data, "a.py", settings)], settings)
+    (action,) = actions_of(engine.migrate_source(data, "a.py", settings, project).findings)
+    assert action.how.partition("Or, for all of it, require ")[2] == back
 
 
 @pytest.mark.parametrize(("more", "open_"), [("", 0), ("from transformers import Trainer\n", 1)])

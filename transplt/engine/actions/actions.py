@@ -18,7 +18,9 @@ from transplt.engine.actions.joining import MOST, at_most, level_of
 from transplt.engine.files.native_text import SOURCE_SUFFIXES
 from transplt.flow.entry_points import named_after
 from transplt.flow.entry_text import third_party
+from transplt.rules.companions import beside_newer
 from transplt.rules.pages import BLOCKS, DiagnosticError, load
+from transplt.rules.since import only_older
 from transplt.rules.support_tables import canonical
 from transplt.syntax.modules import of_a_job
 
@@ -330,9 +332,15 @@ def _by_hand(draft: _Draft) -> str:
 
 
 def _lowest(bounds: Iterable[str]) -> str:
-    """Of bounds such as `numpy<2` and `numpy<=1.26.4` the lowest one of each package."""
+    """Of bounds such as `numpy<2` and `numpy<=1.26.4` the lowest one of each package, and the NumPy that its releases
+    were built for.
+    """
     falling = sorted(bounds, key=lambda each: [*map(int, re.findall(r"\d+", each.partition("<")[2]))], reverse=True)
-    return " and ".join(sorted({each.partition("<")[0]: each for each in falling}.values()))
+    lowest = {each.partition("<")[0]: each for each in falling}
+    for package, bound in [*lowest.items()]:
+        if only_older(bound.removeprefix(package), beside_newer(package.lower(), "numpy_2") or "0"):
+            lowest.setdefault("numpy", "numpy<2")
+    return " and ".join(sorted(lowest.values(), key=lambda bound: (bound == "numpy<2", bound)))
 
 
 def _order(finding: Finding) -> tuple[object, ...]:

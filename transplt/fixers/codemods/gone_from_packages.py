@@ -103,6 +103,9 @@ def _row(work: Work, name: str) -> dict[str, Any] | None:
         return None
     newest = row.get("had", first)  # that has it still; a project that asks for newer ones has its reasons
     back = newest and not only_newer(asked, first) and not only_older(f"<{newest}", oldest)
+    # What classes of the project have from those of a package is in no table: an older one may not have it either.
+    bases = (base for above in work.project.reach.graph.bases.values() for base in above)
+    back = back and root not in {base.partition(".")[0] for base in bases}
     older = f"{package}{'<=' if 'had' in row else '<'}{newest}" if back else ""
     return row | {"details": (("gone", package), ("back", older))} if package else row
 
