@@ -341,7 +341,6 @@ def compiled(kernel: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def chips() -> list[str]:
-    """The names that the compilers have for chips."""
     found: dict[str, None] = {}
     for path in dict.fromkeys(map(compiler_of, ("Ascend910B3", "Ascend950"))):
         if path:

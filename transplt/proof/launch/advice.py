@@ -85,7 +85,6 @@ class Asked:
 
     @property
     def copied(self) -> bool:
-        """Whether the script ran in a copy of its project."""
         return self.command == "prove"
 
 

@@ -41,7 +41,6 @@ class ScriptCommand(click.Command):
 
 
 def spelled_options(command: click.Command) -> frozenset[str]:
-    """All spellings of the options of a command."""
     return frozenset(name for each in command.params if isinstance(each, click.Option) for name in each.opts)
 
 

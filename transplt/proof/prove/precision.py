@@ -178,7 +178,6 @@ def gaps(one: Training, other: Training, rounding: Rounding) -> Iterator[Gap]:
 
 
 def summary(training: Training) -> str:
-    """One clause on the scaler and its steps."""
     steps, left_out = len(training.steps), sum(step.skipped for step in training.steps)
     scales = [event.fields["scale"] for event in training.of("update") if event.fields["enabled"]]
     scale = f", the scale is {figure(scales[-1])} at the end" if scales else ""

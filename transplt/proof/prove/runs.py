@@ -30,8 +30,8 @@ from transplt.proof.prove.training import Place, Training, read_trainings
 from transplt.proof.prove.witness import CUDA, Witness
 
 _Result = TypeVar("_Result")
-#: Variables that torchrun sets; a script that asks for them has to be started by it.
-_OF_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+#: What stops a script that asks for variables which torchrun sets: it has to be started by it.
+_OF_TORCHRUN = re.compile("(?s)(?=.*(?:RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT)).*(?:KeyError|environment variable)")
 
 #: What Python says of a script in a package that is started by its path.
 _NO_PACKAGE = "attempted relative import with no known parent package"
@@ -153,7 +153,7 @@ class Runner:
         if not self.packaged and done.stop is not None and _NO_PACKAGE in done.stop.reason and "/" in self.project.main:
             self.packaged = True
             done = self._start(world, trace)
-        if world == 1 and not self.torchrun and done.stop is not None and _wants_torchrun(done.stop.reason):
+        if world == 1 and not self.torchrun and done.stop is not None and _OF_TORCHRUN.match(done.stop.reason):
             self.torchrun = True
             done = self._start(world, trace)
         if not self.torchrun and not self.spawns and world == 1 and any(each.world > 1 for each in done.trainings):
@@ -230,10 +230,6 @@ def _neutral(reason: str) -> str:
     ended = re.sub(r"(exit code -\d+): .*", r"\1", without_uuids(reason))
     tensors = re.sub(r"torch\.(?:cuda|npu)\.(\w+)Tensor|npu(\w+)Type", r"\1\2", ended)
     return re.sub("cuda|gpu|npu", "npu", tensors, flags=re.IGNORECASE)
-
-
-def _wants_torchrun(reason: str) -> bool:
-    return any(name in reason for name in _OF_TORCHRUN) and ("KeyError" in reason or "environment variable" in reason)
 
 
 def stop_of(outcome: ScriptRun, root: Path) -> Stop | None:

@@ -64,7 +64,7 @@ def _read(body: list[ast.stmt], function: str, above: tuple[_Line, ...], lines: 
     for statement in body:
         parts = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
         parts += [handler.body for handler in getattr(statement, "handlers", ())]
-        inner = [block for block in parts if block]
+        inner: list[list[ast.stmt]] = [*filter(None, parts)]
         last = inner[0][0].lineno - 1 if inner else statement.end_lineno or statement.lineno
         own = _Line(statement.lineno, max(last, statement.lineno), above)
         lines.append(own)
@@ -80,16 +80,11 @@ def _read(body: list[ast.stmt], function: str, above: tuple[_Line, ...], lines: 
         start = len(lines)
         for block in inner:
             _read(block, function, around, lines)
-        if isinstance(statement, _LOOPS):
-            _end(statement.body, lines[start:])
-
-
-def _end(body: list[ast.stmt], lines: list[_Line]) -> None:
-    """What ends a loop decides how often its lines run."""
-    ends = {each.lineno for part in body for each in leaving(part)}
-    out = tuple(each for each in lines if each.first in ends)
-    for each in lines:
-        each.above += tuple(end for end in out if end is not each)
+        if isinstance(statement, _LOOPS):  # what ends a loop decides how often its lines run
+            ends = {each.lineno for part in statement.body for each in leaving(part)}
+            out = [each for each in lines[start:] if each.first in ends]
+            for each in lines[start:]:
+                each.above += tuple(end for end in out if end is not each)
 
 
 def _note(statement: ast.stmt, inner: list[list[ast.stmt]], function: str, own: _Line) -> None:

@@ -57,7 +57,6 @@ class Change:
 
     @property
     def sets(self) -> bool:
-        """Whether it can set a number of an optimizer."""
         return any(event.kind in _SETTING for side in self.reported for event in side)
 
     @property

@@ -158,7 +158,6 @@ def hold(
 
 
 def in_words(widths: Sequence[Width]) -> str:
-    """The bounds in one sentence."""
     parts = []
     for kind, noun in _KINDS.items():
         if values := [value for each in widths if (value := getattr(each, kind)) is not None]:
