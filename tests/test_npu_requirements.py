@@ -168,6 +168,24 @@ def test_a_pin_older_than_what_works_on_npus_is_a_floor(tmp_path: Path) -> None:
     assert f"# was timm==0.3.2{_OLDER}timm>=0.5.4,<0.6\n" in text
 
 
+_TRAINER = "from transformers import Trainer, TrainingArguments\nTrainer(args=TrainingArguments('out')).train()\n"
+
+
+@pytest.mark.parametrize(
+    ("pin", "uses", "floor"),
+    [
+        # 4.16.0 is the first with a wheel, 4.32.0 the first whose Trainer knows NPUs: by accelerate
+        ("transformers==3.4.0", _TRAINER, "transformers>=4.32.0,<4.33\n{}accelerate>=0.21.0,<1\n"),
+        ("transformers==4.20.0", _TRAINER, "transformers>=4.32.0,<4.33\n{}accelerate>=0.21.0,<1\n"),
+        ("accelerate>=0.30\ntransformers==3.4.0", _TRAINER, "transformers>=4.32.0,<4.33\n{}"),
+        ("transformers==3.4.0", "import transformers\n", "transformers>=4.16.0,<4.17\n{}"),
+    ],
+)
+def test_a_floor_is_the_newest_of_all_that_are_known(tmp_path: Path, pin: str, uses: str, floor: str) -> None:
+    text = (migrated(tmp_path, **{"net.py": uses, "requirements.txt": f"{pin}\ntorch>=2\n"}) / "requirements-npu.txt").read_text()
+    assert floor.format("torch==2.12.0\ntorch-npu==2.12.0\n") + "# CANN" in text
+
+
 @pytest.mark.parametrize(
     ("asked", "new"),
     [

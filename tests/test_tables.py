@@ -284,7 +284,7 @@ def test_the_table_of_packages() -> None:
         assert sorted(set(each)) == sorted(each)
     keys = {"name", "pip", "import", "status", "quiet", "since", "first", "replacement", "note", "source", "confidence"}
     keys |= {"part_of", "functions", "checked", "repository", "whole_file", "loads", "installs", "other_card"}
-    keys |= {"goes_with", "takes_place", "floors", "parts", "raising"}
+    keys |= {"goes_with", "takes_place", "floors", "parts", "raising", "brings"}
     for row in rows:
         assert set(row) <= keys, row["name"]
         assert row["status"] in table["_meta"]["status"], row["name"]

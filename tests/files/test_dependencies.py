@@ -763,6 +763,22 @@ def test_pins_with_a_wheel_are_not(before: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("pin", "codes"),
+    [
+        ("transformers==3.4.0", {"NPU291", "NPU845"}),  # 4.16.0 has a wheel, 4.32.0 knows NPUs
+        ("transformers==4.16.0", {"NPU291"}),
+        ("transformers==4.32.0", set()),
+        ("numpy==1.19.4", {"NPU845"}),
+        ("torchvision==0.8.2", set()),  # which is edited
+    ],
+)
+def test_a_pin_without_a_wheel_may_be_too_old_for_npus_as_well(pin: str, codes: set[str]) -> None:
+    """Who raised it to the first with a wheel would have to raise it again."""
+    found = migrate(f"torch==1.9.0\n{pin}\n").findings
+    assert {each.code for each in found if each.span.line == 2 and not each.applied} == codes
+
+
+@pytest.mark.parametrize(
     ("pin", "fails", "bound"),
     [
         ("tensorboard==2.5.0", "protobuf 4 and NumPy 1.24", "protobuf<=3.20.3 and numpy<1.24"),

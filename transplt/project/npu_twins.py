@@ -34,7 +34,7 @@ from transplt.project.report.migration_record import FileRecord
 from transplt.project.unread_files import TOP
 from transplt.project.worker import FileWorker
 from transplt.rules.companions import below, companions
-from transplt.rules.packages import BOUND
+from transplt.rules.packages import BOUND, BROUGHT, TOO_OLD
 from transplt.rules.pages import load
 from transplt.rules.releases import CPU_INDEX, fits
 
@@ -270,7 +270,8 @@ def _not_for_others(text: str, twin: str) -> str:
 
 def _is_settled(finding: Finding, raised: Collection[str]) -> bool:
     """True for a finding on versions that a twin with other ones answers."""
-    return finding.code == PYTHON and (normalised(finding.api) in raised or bool(finding.detail(BOUND_BY)))
+    bounded = finding.code == PYTHON and bool(finding.detail(BOUND_BY))
+    return bounded or (finding.code in (PYTHON, TOO_OLD) and normalised(finding.api) in raised)
 
 
 def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, set[str]]:
@@ -291,6 +292,8 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
         text = f"--extra-index-url {CPU_INDEX}{newline}{text}"
     gone = sorted(left_out & names)
     needs = [" ".join((_LEFT_OUT, *gone))] * bool(gone)
+    brought = (bound for each in result.findings if each.api in raised for bound in each.every_detail(BROUGHT))
+    needs += [bound for bound in brought if re.split("[<>=]", bound)[0] not in names]
     needs += _with_bounds(needed_by_cann(listed, releases.cann), result.findings, raised)
     if plain:
         return (text if text.endswith(newline) else text + newline) + newline.join((*needs, "")), raised

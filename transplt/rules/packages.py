@@ -15,6 +15,8 @@ from transplt.rules.tables import read_table
 
 #: Code of a requirement that is bound to CUDA, and of one that is pinned to a version too old for NPUs.
 BOUND, TOO_OLD = "NPU290", "NPU291"
+#: A detail: what the first version that works needs beside it, and the older ones did without.
+BROUGHT = "brings"
 #: The message for a requirement, by the status of its row; of the others there is nothing to do.
 _MESSAGES = {
     "unsupported": "no published NPU support for the requirement {name}",
@@ -203,7 +205,7 @@ def _needed(row: dict[str, Any], met: Collection[tuple[str, str]] | None) -> str
     """The first version that works, of what a project uses of a package; empty where any will do."""
     if met is None or "floors" not in row:
         return str(row.get("first", ""))
-    return max((version for package, version in met if package == row["import"][0]), key=_numbers, default="")
+    return max((version for package, version in met if package == row["import"][0]), key=numbers_of, default="")
 
 
 def advice_on_requirement(
@@ -226,10 +228,10 @@ def advice_on_requirement(
         level = Level.INFO if row.get("parts") and met is not None else Level.MANUAL  # its imports say which
         return PackageAdvice(BOUND, message.format(name=name), help_text, package, blocks, details, level)
     first = row.get("first")
-    if first is None or not _below(versions, _numbers(first)):
+    if first is None or not _below(versions, numbers_of(first)):
         return None
     shown, needed = "".join(versions.split()), _needed(row, met)
-    if not needed or not _below(versions, _numbers(needed)):
+    if not needed or not _below(versions, numbers_of(needed)):
         message = (
             f"the requirement {name} {shown} limits it to versions below {first}, from which on it supports NPUs; "
             "the project uses nothing of it that needs that"
@@ -242,8 +244,9 @@ def advice_on_requirement(
     )
     help_text = f"require {name}>={first}" + (f"; {row['raising']}" if "raising" in row else "")
     loads = (version for version, names in row.get("floors", {}).items() if "*" in names)
-    blocks = "import" if any(_below(versions, _numbers(version)) for version in loads) else ""
-    return PackageAdvice(TOO_OLD, message, help_text, normalised(name), blocks, (("wanted", f"{name}>={first}"),))
+    blocks = "import" if any(_below(versions, numbers_of(version)) for version in loads) else ""
+    details = (("wanted", f"{name}>={first}"), *((BROUGHT, each) for each in row.get("brings", ())))
+    return PackageAdvice(TOO_OLD, message, help_text, normalised(name), blocks, details)
 
 
 def advice_on_clone(name: str) -> PackageAdvice | None:
@@ -252,7 +255,8 @@ def advice_on_clone(name: str) -> PackageAdvice | None:
     return advice_on_requirement(name, "") if row is not None and row["status"] != "plugin" else None
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def numbers_of(version: str) -> tuple[int, ...]:
+    """`4.32.0` as numbers, which are compared as such."""
     return tuple(int(part) for part in version.split("."))
 
 
@@ -264,7 +268,7 @@ def _below(versions: str, first: tuple[int, ...]) -> bool:
         match = _CLAUSE.match(clause.strip())
         if match is None:
             continue
-        sign, numbers = match[1] or "==", _numbers(match[2])
+        sign, numbers = match[1] or "==", numbers_of(match[2])
         if sign in ("==", "===", "=") and numbers < first[: len(numbers)] + (0,) * (len(numbers) - len(first)):
             return True
         if sign == "<=" and numbers < first[: len(numbers)]:

@@ -10,11 +10,12 @@ from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.render.cell import first_of
 from transplt.base.text.ignore_comments import ignore_comments
 from transplt.base.text.requirement import Requirement
+from transplt.engine.files.dependencies.codes import PYTHON
 from transplt.engine.files.dependency_files import INSTALLING, LOCK_FILES, requirements_of
 from transplt.engine.files.install_commands import cloned_packages
 from transplt.engine.files.kind import COG, FileKind
 from transplt.engine.files.tokens import Known
-from transplt.rules.packages import BOUND, PackageAdvice, advice_on_clone, advice_on_requirement
+from transplt.rules.packages import BOUND, TOO_OLD, PackageAdvice, advice_on_clone, advice_on_requirement
 
 #: Bytes of a file that is read for requirements.
 LARGEST = 2_000_000
@@ -37,11 +38,13 @@ def with_requirements(
 
     Nothing is reported of a place of which something is `known`. `met`: what the project uses that asks for a version.
     """
-    found = [
-        each
-        for each in requirement_findings(data, path, kind, met)
-        if not each.code.startswith(ignored_codes) and known(each.span.start, each.span.start + 1) is None
-    ]
+    found = []
+    for each in requirement_findings(data, path, kind, met):
+        cause = known(each.span.start, each.span.start + 1)
+        # What no wheel of the Python fits may need a newer release for NPUs, too.
+        told = cause is not None and not (cause.code == PYTHON and each.code == TOO_OLD and each.open)
+        if not (told or each.code.startswith(ignored_codes)):
+            found.append(each)
     if kind is FileKind.REQUIREMENTS and others:
         others = _only_with_extras(others, data.decode("utf-8", "surrogateescape"), path)
     if not found:

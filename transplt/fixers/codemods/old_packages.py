@@ -13,6 +13,7 @@ import re
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
+from transplt.rules.packages import numbers_of
 from transplt.syntax.scan import parent
 
 fixer = Fixer(__name__, code="NPU515", rank=350, needs=(b"__version__",))
@@ -41,7 +42,7 @@ def version_insisted_on(work: Work, compare: ast.Compare) -> Finds:
             return
     if package not in _FAILS or not _VERSION.fullmatch(wanted) or not isinstance(parent(compare), ast.Assert):
         return
-    version = tuple(int(part) for part in wanted.split("."))
+    version = numbers_of(wanted)
     wrong = next((what for below, what in _FAILS[package] if version < below), None)
     if wrong is not None:
         good = ".".join(map(str, _FAILS[package][-1][0]))

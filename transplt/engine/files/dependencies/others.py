@@ -12,7 +12,7 @@ from transplt.base.finding import Finding
 from transplt.base.text.requirement import Requirement, normalised
 from transplt.edits.edit import Finds, Kept
 from transplt.rules.companions import asked_by_cann, asked_by_torch, beside_newer, first_wheel, older_pins, older_than
-from transplt.rules.packages import TOO_OLD
+from transplt.rules.packages import TOO_OLD, numbers_of
 
 #: A word of the name of a file, of a folder, or of an extra.
 FOR_OTHERS = re.compile(
@@ -74,5 +74,6 @@ def floors(
     older += [each for other in others for each in older_than(listed, partial(beside_newer, other=other))]
     for each in (*older, *(each for each in listed if wanted.get(normalised(each.name)))):
         name = normalised(each.name)
-        known = (wanted.get(name), asked_by_torch(name, torch), first_wheel(name, pythons[0]))
-        yield each, next(filter(None, (*known, *(beside_newer(name, other) for other in others))), "")
+        known = (wanted.get(name, ""), asked_by_torch(name, torch), first_wheel(name, pythons[0]))
+        beside = filter(None, (beside_newer(name, other) for other in others))
+        yield each, max(filter(None, known), key=numbers_of, default=next(beside, ""))
