@@ -1336,6 +1336,28 @@ def test_the_condition_under_which_an_action_counts(more: list[dict[str, object]
     assert how_many(action).partition("1 file, ")[2] == said or how_many(action) == f"1 place{', ' * bool(said)}{said}"
 
 
+def test_another_program_of_the_project_comes_behind_the_main_one() -> None:
+    """It has its own import and first step, which say nothing of the main program."""
+    of = {folder: (("program", folder),) for folder in ("lab", "sub")}
+    found = [
+        at("sub/net.py", 3, "NPU520", "torch.nn.RNN", details=of["sub"]), at("run.slurm", 2, "NPU280"),
+        at("lab/run.py", 1, "NPU293", "timm.layers", details=of["lab"], blocks="import"),
+        at("lab/net.py", 3, "NPU520", "torch.nn.RNN", details=of["lab"]), at("main.py", 9, "NPU245", option="--fast"),
+        at("main.py", 3, "NPU520", "torch.nn.GRU"), at("lab/net.py", 9, "NPU520", "torch.nn.GRU", details=of["lab"]),
+        at("lab/test.py", 3, "NPU245", aside=True),
+    ]  # fmt: skip
+    actions = actions_of(found)
+    assert [(each.first, each.stands, each.blocks, each.beside) for each in actions] == [
+        ("main.py:3", "first step", "first step", ()),
+        ("main.py:9", "later", "later", ()),
+        ("lab/run.py:1", "beside", "import", ("lab",)),
+        ("lab/net.py:3", "beside", "first step", ("lab", "sub")),
+        ("run.slurm:2", "contained", "first step", ()),
+    ]
+    assert how_many(actions[3]).endswith("otherwise the program in lab, sub stops at the first step")
+    assert [*first_actions(actions[2:3], 1)][1].count("(otherwise the program in lab stops at import; ") == 1
+
+
 def test_two_things_in_one_line_are_one_place() -> None:
     (action,) = actions_of([at("a.py", 1, "NPU245")])
     places = (Place("a.py", (3, 9), 2, "gather"), Place("a.py", (3,), 1, "scatter"))

@@ -470,7 +470,8 @@ def test_a_program_below_one_that_is_started() -> None:
     held = aside(files, "README.md", "python lab/run.py\npython apart/fit.py\n")
     every = (*files, "lab/other/requirements.txt", "lab/requirements.txt")
     others = {"lab/other/fit.py", "lab/other/net/ops.py", "lab/other/requirements.txt"}
-    assert {path for path in every if held.late(path) == "other"} == others
+    assert {path: held.program(path) for path in others} == dict.fromkeys(others, "lab/other")
+    assert not any(held.late(path) == "other" or held.program(path) for path in {*every} - others)
 
 
 def test_what_nothing_starts_by_its_name_comes_behind() -> None:
@@ -519,7 +520,8 @@ def test_a_program_of_its_own_beside_the_main_script(changed: dict[str, str], ot
     readme = files.pop("README.md")
     held = aside(files, "README.md", readme)
     every = (*files, "sub/requirements.txt", "sub/a.sh", "requirements.txt")
-    assert {path for path in every if held.late(path) == "other"} == others
+    assert {path for path in every if held.late(path) == "other" or held.program(path)} == others
+    assert bool(held.beside) is ("sub/long.py" in others)
 
 
 @pytest.mark.parametrize(

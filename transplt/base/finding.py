@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -112,6 +112,11 @@ class Finding:
     def every_detail(self, what: str) -> Iterator[str]:
         """The details of a kind, in the order of the message."""
         return (value for kind, value in self.details if kind == what)
+
+    def as_far_as(self, other: Finding) -> Finding:
+        """It, as far from the training as another one."""
+        program = tuple(each for each in other.details if each[0] == "program")
+        return replace(self, aside=other.aside, late=other.late, details=(*self.details, *program))
 
     @property
     def text(self) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from transplt.base.closure import closure
 from transplt.base.grouped import grouped
 from transplt.flow.asked_names import unmet
-from transplt.flow.entry_text import NVML, Entry, of_others
+from transplt.flow.entry_text import NVML, Entry, of_others, third_party
 from transplt.flow.option_defaults import joined
 from transplt.rules.packages import fails_to_load
 from transplt.syntax.modules import PROSE, named_aside, outermost_package
@@ -56,6 +56,7 @@ class Aside:
     untorched: Mapping[str, str] = field(default_factory=dict)  # the framework of files that only compute with another
     foreign: frozenset[str] = frozenset()  # the folders of programs of somebody else, of which the project takes parts
     inside: frozenset[str] = frozenset()  # the folders of which nothing is loaded by what is started, or trains outside
+    beside: frozenset[str] = frozenset()  # those in which another program of the project trains
     taken: Mapping[str, frozenset[str]] = field(default_factory=dict)  # names that others import, by path; `*` for all
     launching: frozenset[str] = frozenset()  # launch scripts that start what is reached
     trains: bool = False  # whether a Python file trains, and no notebook has to
@@ -83,13 +84,17 @@ class Aside:
         """
         if not path.endswith(".py") or path.rpartition("/")[2] == "setup.py":  # which no script loads
             beside = self.trains and path.endswith(".ipynb")
-            inside = path not in self.launching and _below(path, self.inside)
+            inside = path not in self.launching and _below(path, self.inside) and not self.program(path)
             return "other" if beside or inside else ""
         kinds = (
             ("guard", self.guarded), ("other", self.others), ("called", self.called), ("branch", self.branched),
             ("unnamed", self.unnamed),
         )  # fmt: skip
         return next((kind for kind, held in kinds if path in held), "")
+
+    def program(self, path: str) -> str:
+        """The folder of another program of the project that a file is a part of; empty where there is none."""
+        return max((each for each in self.beside if path.startswith(f"{each}/")), key=len, default="")
 
     def holds(self, path: str) -> bool:
         """True for a file that stands aside."""
@@ -275,7 +280,10 @@ def aside_of(
     loaded &= reached
     late = _late(plain, reached, starts, meant, tree, leading, loaded)
     inside = _programs_inside(leading, tree, started)
-    others = late.others.union(path for path in reached if _below(path, inside))
+    fit = {path for path in leading if _below(path, inside) and not third_party(path)}
+    programs_beside = frozenset(folder for folder in inside if any(_below(path, (folder,)) for path in fit))
+    apart = reached - _loaded(fit, tree.leads, every)
+    others = late.others.union(path for path in apart if _below(path, inside))
     programs = {path: any(every[each].loads for each in closure([path], tree.leads.__getitem__))
                 for path in leading - tree.imported if every[path].starts or every[path].acts}  # fmt: skip
     named = _loaded(leading.intersection(started), tree.leads, every)
@@ -285,8 +293,8 @@ def aside_of(
     words |= _asked_by(tree.switches, others - _loaded(starts - tree.switches.keys(), tree.asked, every), tree)
     return replace(
         late, python=python, folders=_folders(every, python), others=others, unnamed=unnamed, foreign=foreign,
-        inside=inside, trains=True, chosen=_chosen(reached, tree) | words, tabled=_from_tables(tree),
-        programs=programs,
+        inside=inside, beside=programs_beside, trains=True, chosen=_chosen(reached, tree) | words,
+        tabled=_from_tables(tree), programs=programs,
     )  # fmt: skip
 
 

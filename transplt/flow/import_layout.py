@@ -278,12 +278,14 @@ def placed(found: Sequence[Finding], path: str, data: bytes, project: ProjectFac
     late = "branch" if chosen and late == "other" else late
     aside = aside or _is_idle(found, path, data, project)
     tried = len(data) if aside or late else _tried_from(path, data, project)
-    if not aside and not late and not chosen and tried >= len(data):
+    program = "" if aside or late == "other" else project.aside.program(path)
+    if not aside and not late and not chosen and not program and tried >= len(data):
         return tuple(found)
     return tuple(
         replace(
             each, aside=aside, late=late if each.span.start < tried else "other",
             option=each.option or (chosen if each.open and not aside else ""),
+            details=(*each.details, ("program", program)) if program else each.details,
         )
         for each in found
     )  # fmt: skip

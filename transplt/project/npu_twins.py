@@ -167,7 +167,7 @@ def _why_none(twin: _Twin, count: int, source: str, found: Collection[str]) -> s
 def _as_far(record: FileRecord, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Findings as far from the training as those of a record were."""
     first = record.findings[:1]
-    return tuple(replace(each, aside=one.aside, late=one.late) for one in first for each in findings) or (*findings,)
+    return tuple(each.as_far_as(one) for one in first for each in findings) or (*findings,)
 
 
 def _migrated(worker: FileWorker[Any], path: str, kind: FileKind, data: bytes, style: str, twin: bool) -> FileResult:

@@ -73,8 +73,9 @@ def as_they_block(files: Sequence[tuple[Finding, ...]], added: bool, without_car
     """The findings of files, those of torch and torch-npu as requirements as their project makes of them: where a list
     of packages asks for torch-npu (`added`), a setup.py that does not stops nothing, and one that alone names torch is
     needed, whoever reaches its file, but stops no import where none of torch_npu goes in: what first computes on the
-    card; where none does, or will, the README's command that installs torch is the only one; where nothing asks for a card (`without_card`), all may stay
-    as they are, and pins that the Pythons of its torch have no wheel of, unless a list of packages gets that torch.
+    card; where none does, or will, the README's command that installs torch is the only one; where nothing asks for a
+    card (`without_card`), all may stay as they are, and pins that the Pythons of its torch have no wheel of, unless a
+    list of packages gets that torch.
     """
     every = [each for findings in files for each in findings]
     missing = [each for each in every if each.code == _NOT_ADDED]

@@ -9,12 +9,13 @@ from transplt.base.finding import Effort, Finding
 from transplt.base.language import Sentence, marked
 
 #: What lets a training stop, or compute something else; the rest makes it slow or untidy.
-BLOCKING = frozenset({"import", "first step", "numbers", "later"})
+BLOCKING = frozenset({"import", "first step", "numbers", "later", "beside"})
 #: The words for each of `BLOCKS`, for what concerns containers, jobs and services alone, and for what stands aside; in
 #: the order of every list.
 BLOCKS_TEXT = {
     "import": marked("stops at import"), "first step": marked("stops at the first step"),
     "numbers": marked("computes wrong numbers"), "later": marked("stops later"),
+    "beside": marked("stops another program of the project"),
     "contained": marked("only in containers and jobs"), "slow": marked("runs slower"),
     "aside": marked("not used by training"), "tidy": marked("cosmetic"),
 }  # fmt: skip
@@ -29,6 +30,7 @@ _HEADINGS = {
     "slow": marked("runs slower: the program is correct, but not as fast as it could be"),
     "tidy": marked("cosmetic: the program runs the same without this"),
     "aside": marked("not used by training: tests, tools and old code"),
+    "beside": marked("stops another program of the project: it has a folder of its own; the main program runs"),
     "contained": marked("only in containers and jobs: what starts the program there, not the program itself"),
 }
 
@@ -64,6 +66,7 @@ class Action:
     `hours` are a rough sum for a person who knows the code: the first place costs what its effort says, further ones
     little. `codes` are those of its findings, the commonest first. `aside`: training uses none of its places;
     `contained`: it stops the program in a container or a job alone.
+    `beside`: the folders of other programs of the project, where it concerns these alone.
     `parts` are the things to do that stand together in one.
     """
 
@@ -77,6 +80,7 @@ class Action:
     findings: tuple[Finding, ...] = field(repr=False)
     aside: bool = False
     contained: bool = False
+    beside: tuple[str, ...] = ()
     parts: tuple[Action, ...] = ()
 
     @property
@@ -87,7 +91,8 @@ class Action:
     @property
     def stands(self) -> str:
         """Under which of `BLOCKS_TEXT` it stands."""
-        return "contained" if self.contained else "aside" if self.aside else self.blocks
+        beside = bool(self.beside) and self.blocks in BLOCKING
+        return "contained" if self.contained else "aside" if self.aside else "beside" if beside else self.blocks
 
     @property
     def blocking(self) -> str:

@@ -47,8 +47,17 @@ class _Draft:
     findings: list[tuple[Finding, Group]]
 
     @property
+    def beside(self) -> tuple[str, ...]:
+        """The folders of other programs of the project, where it is about these alone."""
+        folders = {each.detail("program") for each, _ in self.findings if not aside(each)}
+        return () if "" in folders else tuple(sorted(folders))
+
+    @property
     def blocks(self) -> str:
-        return min((group.blocks for _, group in self.findings), key=BLOCKS.index)
+        early = () if self.beside else ("import", "first step")  # the main program starts all the same
+        blocks = ("later" if each.detail("program") and group.blocks in early else group.blocks
+                  for each, group in self.findings)  # fmt: skip
+        return min(blocks, key=BLOCKS.index)
 
     @property
     def aside(self) -> bool:
@@ -102,7 +111,8 @@ def _rank(action: Action) -> tuple[float | str, ...]:
     them in a container or a job: code that is not there at all, then what they load as they start, what they load
     later, and what nothing starts by its name or is the code of somebody else.
     """
-    blocks = BLOCKS.index("later" if action.contained else action.blocks)
+    blocks = BLOCKS.index("later" if action.stands in ("contained", "beside") else action.blocks)
+    beside = (action.stands == "beside") * (1 + BLOCKS.index(action.blocks))
     efforts = tuple(Effort)
     early = action.blocks in ("import", "first step")
     code = [each for each in action.findings if each.path.endswith((".py", *SOURCE_SUFFIXES)) and not aside(each)]
@@ -111,7 +121,7 @@ def _rank(action: Action) -> tuple[float | str, ...]:
     outside = not inside and not (needed and any(each.late != "other" for each in action.findings))
     rest = bool(action.parts) and not early  # joined, for they matter least
     return (
-        _PROOF not in action.codes, action.stands == "tidy", action.aside, blocks, action.contained,
+        _PROOF not in action.codes, action.stands == "tidy", action.aside, blocks, action.contained, beside,
         rest, outside,
         _INSTALLS.isdisjoint(action.codes), _SUBMODULE not in action.codes,
         not outside and all(each.late == "unnamed" or third_party(each.path) for each in action.findings),
@@ -127,11 +137,12 @@ def _fewer(drafts: list[_Draft]) -> list[_Draft]:
     What is a day's work of its own, what blocks more than the others and what stands aside stays for itself.
     """
     while len(drafts) > MOST:
-        by_kind: dict[tuple[str, str, bool, bool, str], list[_Draft]] = {}
+        by_kind: dict[tuple[str, str, tuple[bool, ...], str], list[_Draft]] = {}
         for draft in drafts:
             if (kind := _kind(draft)) is not None:
                 what = ("", "") if kind == _LEFTOVER else (draft.blocks, draft.group.title.template)
-                by_kind.setdefault((kind, what[0], draft.aside, draft.contained, what[1]), []).append(draft)
+                stands = (draft.aside, draft.contained, bool(draft.beside))
+                by_kind.setdefault((kind, what[0], stands, what[1]), []).append(draft)
         several = [(len(same), key) for key, same in by_kind.items() if len(same) > 1]
         if not several:
             break
@@ -229,6 +240,7 @@ def _action(draft: _Draft, kernels: Mapping[str, str]) -> Action:
         findings=findings,
         aside=draft.aside,
         contained=draft.contained,
+        beside=draft.beside,
     )
 
 
@@ -282,7 +294,7 @@ def _places(draft: _Draft, kernels: Mapping[str, str]) -> tuple[Place, ...]:
                 min(BLOCKS.index(group.blocks) for _, group in same),
                 draft.group.kind in PACKAGES and (not path.endswith((".py", ".ipynb")) or path.endswith("setup.py")),
                 named_after(path) or path.endswith(".ipynb"),
-                all(each.late in ("other", "unnamed") for each, _ in same),
+                all(each.late in ("other", "unnamed") or each.detail("program") for each, _ in same),
                 draft.group.kind == "kernel" and (not path.endswith(".py") or path.endswith("setup.py")),
             ),
             Place(path, tuple(sorted({finding.span.line for finding, _ in same})), len(same), name),

@@ -46,6 +46,8 @@ def _families() -> Iterator[tuple[str, _Family, bool]]:
     """Titles, what belongs to them, and whether that is one decision, in the order in which they are joined."""
     yield marked("Check tests, tools and old code: {count} actions"), (lambda action: action.aside), True
     yield marked("Make containers and jobs request NPUs: {count} actions"), (lambda action: action.contained), True
+    beside = marked("Port other programs of the project: {count} actions")
+    yield beside, (lambda action: action.stands == "beside"), True
     for row in read_table("support/substitutions.json")["families"]:
         if "blocks" in row:
             yield row["title"], _blocking(row["blocks"]), False
@@ -57,7 +59,7 @@ def _families() -> Iterator[tuple[str, _Family, bool]]:
 
 def _blocking(blocks: Sequence[str], codes: Sequence[str] = ()) -> _Family:
     """What blocks so, and has one of these codes most often, in a part at least; what blocks less: its own family."""
-    return lambda action: not (action.aside or action.contained) and action.blocks in blocks and (
+    return lambda action: action.stands in blocks and (
         not codes or action.codes[0] in codes)  # fmt: skip
 
 
@@ -77,5 +79,7 @@ def _joined(title: str, same: Sequence[Action]) -> Action:
         findings=tuple(sorted(findings, key=lambda each: (*each.sort_key(), each.code))),
         aside=all(action.aside for action in same),
         contained=all(action.contained for action in same),
+        beside=tuple(sorted({each for action in same for each in action.beside})) if all(
+            action.beside for action in same) else (),
         parts=tuple(parts),
     )

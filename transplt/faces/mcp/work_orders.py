@@ -37,7 +37,8 @@ def _order(
     lines = [(place["path"], line) for place in action["places"] for line in place["lines"]]
     there = {key: [each for each in by_line.get(key, ()) if each["code"] in codes] for key in lines}
     fixes = {each["fix"] for same in there.values() for each in same}
-    stands = "contained" if action["contained"] else "aside" if action["aside"] else action["blocks"]
+    beside = "beside" if action["beside"] and action["blocks"] in BLOCKING else action["blocks"]
+    stands = "contained" if action["contained"] else "aside" if action["aside"] else beside
     # The name stays while the action is the same thing to do in the same files, whatever lines move.
     named = "\0".join([action["title"], *sorted(place["path"] for place in action["places"])])
     return {

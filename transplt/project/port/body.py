@@ -135,7 +135,7 @@ def _at_most(items: list[str]) -> list[str]:
 
 def _is_met_first(part: Action) -> bool:
     """True for what stops a program on NPUs alone as it starts or at its first step, whatever is asked for."""
-    asked = (each for each in part.findings if not (each.late or each.option or each.detail("function")))
+    asked = (each for each in part.findings if not (_is_late(each) or each.option or each.detail("function")))
     blocks = {each.blocks or part.blocks for each in asked if each.code != TOO_OLD}
     return not OF_ANY_DEVICE.issuperset(part.codes) and not blocks.isdisjoint(("import", "first step"))
 
@@ -145,7 +145,7 @@ def _left(actions: Sequence[Action], stopped: Mapping[str, str], newer: Collecti
     branch loads, and what newer releases refuse of packages that may stay as old as they are.
     """
     for part in actions:
-        bound = part.codes == (TOO_OLD,) and not any(each.late or each.api == "torch" for each in part.findings)
+        bound = part.codes == (TOO_OLD,) and not any(_is_late(each) or each.api == "torch" for each in part.findings)
         met = (each for each in part.findings if bound or _is_met(each))
         code = [each for each in met if not (aside(each) or each.path in stopped)]
         known = (each for each in code if each.late != "branch" or each.option or each.detail("function")
@@ -153,6 +153,11 @@ def _left(actions: Sequence[Action], stopped: Mapping[str, str], newer: Collecti
         named = {each.api.partition(".")[0] for each in known}
         if named and (not OF_ANY_DEVICE.issuperset(part.codes) or named <= {"torch", *FAMILY, *newer}):
             yield replace(part, findings=tuple(code))
+
+
+def _is_late(finding: Finding) -> bool:
+    """True for what the main program does not load as it starts."""
+    return bool(finding.late or finding.detail("program"))
 
 
 def _is_met(finding: Finding) -> bool:

@@ -446,8 +446,7 @@ def _commit_checklist(
     met = grouped(((each.path, each.code, each.message), each) for each in reversed(done.result.open_findings))
     rows = [(each, met.get((each.path, each.code, each.message), [each])) for each in left.findings]
     found = [(each, same.pop() if len(same) > 1 else same[0]) for each, same in rows]  # in the order of the file
-    again = [replace(each, aside=was.aside, late=was.late, option=was.option, blocks=was.blocks)
-             for each, was in found]  # fmt: skip
+    again = [replace(each.as_far_as(was), option=was.option, blocks=was.blocks) for each, was in found]
     told, stopped = _only_in_edits(grown, done, again), _stopped(done.result)
     findings = [*_to_be_done(again, told, own, stopped, grown.folder / "setup.py")]
     offered = any(each.level is Level.UNSAFE and not each.applied for each in findings)

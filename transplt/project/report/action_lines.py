@@ -10,7 +10,7 @@ from transplt.base.errors import shown
 from transplt.base.finding import Finding
 from transplt.base.language import gettext, marked, ngettext, translated
 from transplt.base.render.cell import visible
-from transplt.engine.actions.action import Action, Place, written_by
+from transplt.engine.actions.action import BLOCKS_TEXT, Action, Place, written_by
 from transplt.engine.actions.actions import separate, total_hours
 from transplt.engine.actions.effort import percent
 from transplt.engine.actions.groups import aside
@@ -66,7 +66,9 @@ def first_actions(actions: Sequence[Action], most: int, width: int = 0) -> Itera
         if more:
             where = ngettext("{first} and {count} more place", "{first} and {count} more places", more, first=where)
         stops = translated(action.blocking)
-        if action.blocks != "tidy" and not (action.aside or action.contained):
+        if action.stands == "beside":
+            stops = _beside(action)
+        elif action.blocks != "tidy" and not (action.aside or action.contained):
             stops = gettext("otherwise the program {stops}", stops=stops)
         parts = [stops, *conditions(action), about(action.hours), where, *_written(action)]
         title, about_it = visible(translated(action.title)), gettext("; ").join(parts)
@@ -112,7 +114,14 @@ def how_many(action: Action) -> str:
     if action.lines > 1:
         places = ngettext("{places} in {count} file", "{places} in {count} files", files, places=places)
     met = conditions(action) if len(_counted(action)) == action.count else ()
-    return gettext(", ").join([places, *met, *_written(action)])
+    stops = [_beside(action)] * (action.stands == "beside")
+    return gettext(", ").join([places, *stops, *met, *_written(action)])
+
+
+def _beside(action: Action) -> str:
+    """What an action stops in the folders of other programs."""
+    stops = translated(BLOCKS_TEXT[action.blocks])
+    return gettext("otherwise the program in {folder} {stops}", folder=few(action.beside), stops=stops)
 
 
 def conditions(action: Action) -> Iterator[str]:
@@ -183,6 +192,7 @@ def action_object(action: Action) -> dict[str, Any]:
         "blocks": action.blocks,
         "aside": action.aside,
         "contained": action.contained,
+        "beside": [visible(each) for each in action.beside],
         "effort": action.effort.value,
         "hours": action.hours,
         "how": visible(action.how),
