@@ -661,6 +661,20 @@ def lines_of(found: Sequence[Finding], width: int = 0) -> list[str]:
     return list(action_lines(actions_of(found), width))
 
 
+@pytest.mark.parametrize(
+    ("beside", "head"),
+    [
+        ("NPU206", "  to do: 2 actions, about 2 hours:"),
+        ("NPU507", "  to do: 2 actions, about 2 hours, and about 2 hours in code that training does not use:"),
+    ],
+)
+def test_what_training_does_not_use_is_a_sum_of_its_own(beside: str, head: str) -> None:
+    effort = Effort.MEDIUM if beside == "NPU507" else Effort.LOW
+    tool = replace(at("tools/x.py", 1, beside, "x"), aside=True, effort=effort)
+    needed = replace(at("train.py", 1, "NPU501", "torch.cuda.x"), effort=Effort.MEDIUM)
+    assert lines_of([needed, tool])[0] == head
+
+
 def test_the_terminal_shows_ten_at_most_and_names_the_parts() -> None:
     found = [line_of(f"ops/k{n}/src/k{n}_kernel.cu", 1, "NPU806", "cuda.h") for n in range(14)]
     found += [at("a.py", 1, "NPU206")]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, check_rewrite, migrate, pattern
-from transplt.base.finding import Level
+from transplt.base.finding import Effort, Level
 from transplt.base.settings import Settings
+from transplt.engine.actions.actions import actions_of
 from transplt.engine.engine import migrate_source
 from transplt.flow.facts import ProjectFacts
+from transplt.project.report.snippets import snippets
 
 CLASS = '''\
 class OneCardDataParallel({base}):
@@ -132,6 +134,9 @@ def test_a_file_with_the_other_wrapper_says_so() -> None:
     source = "import torch\nnet = torch.nn.DataParallel(net)\nnet = torch.nn.parallel.DistributedDataParallel(net)\n"
     (remark,) = [each for each in migrate(source).findings if each.code == "NPU507"]
     assert "this file already has DistributedDataParallel" in remark.help
+    (action,) = [each for each in actions_of([remark]) if each.codes == ("NPU507",)]
+    assert action.title.startswith("Start one process per card") and action.effort is Effort.LOW
+    assert not snippets(action)  # there is nothing to write
 
 
 @pytest.mark.parametrize(

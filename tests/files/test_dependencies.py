@@ -794,6 +794,7 @@ def test_a_pin_without_a_wheel_may_be_too_old_for_npus_as_well(pin: str, codes: 
         ("pandas==1.5.3\nscipy==1.13.0", "NumPy 2", "numpy<2"),
         ("librosa==0.8.0\nnumpy<2", "NumPy 1.24", "numpy<1.24"),
         ("tensorboardX<=2.4", "protobuf 4", "protobuf<=3.20.3"),
+        ("datasets==2.12.0", "pyarrow 21", "pyarrow<21"),
     ],
 )
 def test_pins_that_protobuf_and_numpy_of_today_break(pin: str, fails: str, bound: str) -> None:
@@ -822,7 +823,7 @@ def test_pins_of_sources_that_are_not_built_any_more(pin: str, why: str) -> None
 @pytest.mark.parametrize(
     ("pin", "advice"),
     [
-        ("numpy<2\nwandb==0.15.3", "require setuptools<82, or wandb>=0.15.13"),
+        ("numpy<2\nwandb==0.15.3", "require setuptools<82, or wandb>=0.16.0"),
         ("torchmetrics==0.11.4", "require setuptools<82, or torchmetrics>=1.0.0"),
         ("clip-anytorch", "require setuptools<82"),
         ("webrtcvad\nsetuptools>=41.0.0", "require setuptools<82"),

@@ -14,16 +14,7 @@ from transplt.base.text.regular_file import SOURCE, read_regular
 from transplt.base.text.source import splice
 from transplt.edits.edit import Beside
 from transplt.edits.helper_import import top_of
-from transplt.edits.helper_source import (
-    Import,
-    Module,
-    Piece,
-    around,
-    closure,
-    joined,
-    module_of,
-    paths,
-)
+from transplt.edits.helper_source import Import, Module, Piece, around, closure, joined, module_of, paths
 from transplt.edits.imports import import_head
 from transplt.edits.work import Work
 from transplt.rules.versions import loads_itself

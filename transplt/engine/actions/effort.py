@@ -74,8 +74,7 @@ def effort_of(path: str, findings: Sequence[Finding]) -> FileEffort:
             elif not finding.code.startswith(_LINES):
                 hours[finding.code] = before + HOURS[Effort.LOW]
     return FileEffort(
-        path, made, left[Effort.LOW], left[Effort.MEDIUM], left[Effort.HIGH], sum(hours.values()),
-        done + bound, done,
+        path, made, left[Effort.LOW], left[Effort.MEDIUM], left[Effort.HIGH], sum(hours.values()), done + bound, done,
     )  # fmt: skip
 
 

@@ -162,7 +162,6 @@ class _Account:
         self.comment_kind = FileKind.SHELL if native and has_hash_comments(path) else kind
         self.spoken = spoken_places(path, data) if native else []
         self.source = native and path.lower().endswith(SOURCE_SUFFIXES)
-        #: The row of the table: a source is ported by whether it has kernels, whatever a line of it says.
         self.row = ("kernels" if _KERNEL.search(data) else "source") if self.source else kind.value
         self.rows: list[TokenRow] = []
         self.findings: list[Finding] = []

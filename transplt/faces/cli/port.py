@@ -88,8 +88,8 @@ def port_command(
 
 def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]:
     """What was committed, what was left out, and where to look."""
-    from transplt.engine.actions.actions import separate, total_hours
-    from transplt.project.report.action_lines import about
+    from transplt.engine.actions.actions import separate
+    from transplt.project.report.action_lines import hours_of
 
     if not done.commits:
         yield gettext("{branch}: nothing is left to commit", branch=branch)
@@ -114,7 +114,7 @@ def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]
     if done.left:
         yield ngettext(
             "left to do by hand: {count} action, {hours}", "left to do by hand: {count} actions, {hours}",
-            len(separate(done.left)), hours=about(total_hours(done.left)),
+            len(separate(done.left)), hours=hours_of(done.left),
         ) + (
             gettext(
                 "; transplt -i {project} -o OUT --style portable reports them, with what this branch settles",

@@ -46,6 +46,7 @@ REPLICA_NAMES = ("DataParallel", "data_parallel")
 _SEVERAL = "several cards need one process per card"
 #: On one card it calls the module itself.
 _FOR_SEVERAL = (("condition", "several visible NPUs"),)
+_HAS_BOTH = (("name", "beside DistributedDataParallel"),)
 
 
 @fixer.on(ast.Call, name=DATA_PARALLEL)
@@ -88,9 +89,11 @@ def on_its_first_card_already(work: Work, call: ast.Call) -> Finds:
 def _one_card(work: Work, call: ast.Call, api: str, message: str) -> Note:
     aside, path = work.project.aside, work.scan.path
     infers = (aside.late(path) == "other" or aside.holds(path)) and b".backward(" not in work.source.utf8
-    asked = _is_for_several(work, call) and not _started_with(work) and not infers
-    level = Level.MANUAL if asked else Level.INFO
-    return work.note(call, "NPU507", message, level=level, api=api, help=_advice(work), effort=_EFFORT, blocks="slow")
+    level = Level.MANUAL if _is_for_several(work, call) and not (infers or _started_with(work)) else Level.INFO
+    effort, details = (Effort.LOW, _HAS_BOTH) if b"DistributedDataParallel" in work.source.utf8 else (_EFFORT, ())
+    return work.note(
+        call, "NPU507", message, level=level, api=api, help=_advice(work), effort=effort, blocks="slow", details=details
+    )
 
 
 def _is_for_several(work: Work, call: ast.Call) -> bool:

@@ -9,13 +9,13 @@ from transplt.base.finding import ON_REQUEST
 from transplt.base.plan_decisions import IN_QUESTION
 from transplt.base.render.cell import first_of, many, shortened, visible
 from transplt.base.settings import IMPORTS, STYLES, TORCH_VERSIONS, Settings
-from transplt.engine.actions.actions import actions_of, separate, total_hours
+from transplt.engine.actions.actions import actions_of, separate
 from transplt.fixers.tunings.table import tunings
 from transplt.project.plan_file.apply import value_in
 from transplt.project.plan_file.form import MARKER, OPEN
 from transplt.project.plan_file.make import Offer, ToDecide
 from transplt.project.port.decisions import by_decision
-from transplt.project.report.action_lines import about, how_many, place_text
+from transplt.project.report.action_lines import about, hours_of, how_many, place_text
 from transplt.project.report.titles import title
 
 _Section = tuple[str, str, tuple[str, ...], str]
@@ -181,7 +181,7 @@ def _left(found: ToDecide) -> Iterator[str]:
     if not actions:
         yield from _heading("Left to do by hand (information)", "Nothing that transplt knows of.")
         return
-    total = f"{many(len(separate(actions)), 'action')}, {about(total_hours(actions))}; the most urgent first."
+    total = f"{many(len(separate(actions)), 'action')}, {hours_of(actions)}; the most urgent first."
     yield from _heading("Left to do by hand (information)", total[0].upper() + total[1:])
     number = 0
     for heading, its in groupby(actions, lambda action: action.heading):

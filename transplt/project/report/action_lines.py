@@ -77,9 +77,17 @@ def first_actions(actions: Sequence[Action], most: int, width: int = 0) -> Itera
 
 
 def _head(actions: Sequence[Action]) -> str:
-    hours = about(total_hours(actions))
-    count = len(separate(actions))
+    hours, count = hours_of(actions), len(separate(actions))
     return ngettext("to do: {count} action, {hours}", "to do: {count} actions, {hours}", count, hours=hours)
+
+
+def hours_of(actions: Sequence[Action]) -> str:
+    """The hours of what training uses, and beside them those of the rest, where they are many."""
+    needed, beside = ([each for each in actions if each.aside is aside] for aside in (False, True))
+    if not needed or total_hours(beside) < 1:
+        return about(total_hours(actions))
+    hours, more = about(total_hours(needed)), about(total_hours(beside))
+    return gettext("{hours}, and {more} in code that training does not use", hours=hours, more=more)
 
 
 def about(hours: float) -> str:

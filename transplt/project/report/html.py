@@ -24,9 +24,9 @@ from transplt.base.language import gettext, marked, ngettext, of_pages, translat
 from transplt.base.render.cell import visible
 from transplt.base.render.templates import asset, fill
 from transplt.engine.actions.action import Action
-from transplt.engine.actions.actions import actions_of, separate, total_hours
+from transplt.engine.actions.actions import actions_of, separate
 from transplt.engine.actions.effort import FileEffort, effort_of, percent, total
-from transplt.project.report.action_lines import about, how_many, place_text
+from transplt.project.report.action_lines import about, hours_of, how_many, place_text
 from transplt.project.report.file_page import file_page
 from transplt.project.report.migration_record import RunResult
 from transplt.project.report.page_data import page_data
@@ -98,7 +98,7 @@ def render_report(result: RunResult, folder: str = PAGES) -> Report:
         groups=groups,
         split=pieces,
         actions=len(separate(actions)),
-        hours=about(total_hours(actions)),
+        hours=hours_of(actions),
         tokens=result.tokens,
         automatic=percent(counted.share, counted.counted),
         counted=counted,

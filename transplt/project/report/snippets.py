@@ -22,7 +22,7 @@ _REQUIREMENT = marked("In the requirements:")
 _COMMAND = marked("On the command line:")
 _RECIPE = marked("In the Dockerfile:")
 _PLACE = marked("In its place:")
-_CODE = marked("In the code:")
+_CODE = marked("For example, write:")
 _EXAMPLE = marked("In the code, as in the example of its page:")
 _UNSAFE = "--unsafe-fixes"
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -70,7 +70,7 @@ def _all(action: Action) -> Iterator[tuple[str, str]]:
         if code in _REQUIRED and (found := _PACKAGE.match(help_)):
             yield _REQUIREMENT, found[1]
     yield from ((_REQUIREMENT, wanted) for finding in action.findings if (wanted := finding.detail("wanted")))
-    for code in action.codes[:_MOST_CODES]:
+    for code in () if action.how.startswith("nothing to edit") else action.codes[:_MOST_CODES]:
         yield from _of_page(code)
 
 
