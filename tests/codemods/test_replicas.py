@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, migrate
+from transplt.base.finding import Level
 
 
 @pytest.mark.parametrize(
@@ -40,11 +41,19 @@ def test_reported(source: str) -> None:
         "if hasattr(net, '__data_parallel_replicate__'):\n    net.__data_parallel_replicate__(context, 0)",
         "from sync_batchnorm import SynchronizedBatchNorm2d",
         "def scatter(x):\n    return x\ny = scatter(1)",
+        "from sync_batchnorm import SynchronizedBatchNorm2d\nif isinstance(m, SynchronizedBatchNorm2d):\n    pass",
+        "import sync\nif isinstance(m, (Conv, sync.SynchronizedBatchNorm2d)):\n    pass",
         "from layers import SyncNorm as SynchronizedBatchNorm2d\nn = SynchronizedBatchNorm2d(8)",
     ],
 )
 def test_silent(source: str) -> None:
     check_noop(f"{source}\n", files={"other.py": "x = 1\n"})
+
+
+def test_the_class_of_a_norm_that_is_known_is_reported_where_it_is_made() -> None:
+    source = "class _SynchronizedBatchNorm(Base):\n    def __data_parallel_replicate__(self, c, i):\n        pass\n"
+    levels = [migrate(text).findings[0].level for text in (source, source.replace("_Synchronized", "Own"))]
+    assert levels == [Level.INFO, Level.MANUAL]
 
 
 def test_a_name_that_another_file_gives_to_a_layer_of_a_package() -> None:

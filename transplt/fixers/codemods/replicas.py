@@ -8,7 +8,9 @@ github.com/vacancy/Synchronized-BatchNorm-PyTorch, github.com/zhanghang1989/PyTo
 from __future__ import annotations
 
 import ast
+import re
 
+from transplt.base.finding import Level
 from transplt.edits.edit import Finds
 from transplt.edits.fixer import Fixer
 from transplt.edits.work import Work
@@ -23,6 +25,7 @@ fixer = Fixer(
            "BalancedDataParallel", "patch_replication_callback", "InPlaceABNSync", "__data_parallel_replicate__"),
 )  # fmt: skip
 
+_KNOWN = re.compile("_?(?:SynchronizedBatchNorm|InPlaceABNSync)")
 _NORMS = frozenset({*(f"SynchronizedBatchNorm{n}d" for n in (1, 2, 3)), "InPlaceABNSync"})
 WRAPPERS = frozenset({
     "DataParallelModel", "DataParallelCriterion", "DataParallelWithCallback", "BalancedDataParallel",
@@ -31,9 +34,12 @@ WRAPPERS = frozenset({
 
 #: What does nothing where there is one replica, as there is on an NPU: the port is to one process per card.
 _IDLE = frozenset({*_NORMS, "patch_replication_callback"})
+#: What makes no layer of a class that it is given, alone or in a tuple.
+_ONLY_ASKED = frozenset({"super", "isinstance", "issubclass"})
 _OVER_RANKS = frozenset({"all_reduce", "all_gather", "all_gather_into_tensor"})
 
 _CONVERT = "start one process per card; torch.nn.SyncBatchNorm.convert_sync_batchnorm(model) replaces plain batch norms"
+_WRAP = "start one process per card, with torch.nn.parallel.DistributedDataParallel"
 
 
 @fixer.on(ast.ClassDef)
@@ -41,7 +47,9 @@ def registers_replicas(work: Work, node: ast.ClassDef) -> Finds:
     """A layer whose replicas learn of each other by the method that DataParallelWithCallback and its like call."""
     if "__data_parallel_replicate__" in work.scan.scopes[node].bindings:
         at = node.bases[0] if node.bases else node.body[0]
-        yield work.note(at, fixer.code, _merges(node.name), api=node.name, help=_CONVERT, blocks="slow")
+        # one of a name that is known is reported where a layer is made of it
+        level = Level.INFO if _KNOWN.match(node.name) else Level.MANUAL
+        yield work.note(at, fixer.code, _merges(node.name), level=level, api=node.name, help=_CONVERT, blocks="slow")
         # what merges them stands in such layers, and only replicas call it
         work.withdraw_notes(lambda note: note.code == "NPU507" and note.api.startswith("torch.nn.parallel._functions"))
 
@@ -78,18 +86,13 @@ def used_over_replicas(work: Work, tree: ast.Module) -> Finds:
     for name in sorted(_NORMS | WRAPPERS):
         nodes: list[ast.expr] = [*work.scan.names.get(name, ()), *work.scan.attributes.get(name, ())]
         used = [
-            node
-            for node in nodes
-            if isinstance(getattr(node, "ctx", None), ast.Load) and last_name(node) == name
-            if called_name(parent(node)) != "super"
+            node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Load) and last_name(node) == name
+            if _ONLY_ASKED.isdisjoint(map(called_name, (parent(node), parent(parent(node)))))
         ]
         if not used or _is_another(work, used[0], name) or _sums_over_ranks(work, name):
             continue
         first = min(used, key=lambda node: (node.lineno, node.col_offset))
-        if name in _NORMS:
-            message, help_text = _merges(name), _CONVERT
-        else:
-            message = f"{name} runs replicas of a module on CUDA cards of one process"
-            help_text = "DistributedDataParallel with one process per card"
+        runs = f"{name} runs replicas of a module on CUDA cards of one process"
+        message, help_text = (_merges(name), _CONVERT) if name in _NORMS else (runs, _WRAP)
         blocks = "slow" if name in _IDLE else "later"
         yield work.note(first, fixer.code, message, api=name, help=help_text, blocks=blocks)
