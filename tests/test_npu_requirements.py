@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from transplt.faces.cli.main import main
 from transplt.rules.companions import asked_by_cann
+from transplt.rules.releases import release_of
 
 _CONDA = "name: net\nchannels:\n  - pytorch\n  - nvidia\ndependencies:\n  - pytorch\n  - pytorch-cuda=11.8\n  - numpy\n"
 #: What CANN imports, of a list that asks for numpy.
@@ -168,6 +169,21 @@ def test_a_pin_older_than_what_works_on_npus_is_a_floor(tmp_path: Path) -> None:
     assert f"# was timm==0.3.2{_OLDER}timm>=0.5.4,<0.6\n" in text
 
 
+@pytest.mark.parametrize(
+    ("asked", "uses", "pins"),
+    [
+        # A README installs it with torch, by conda.
+        ("torch>=2.1\n", "import torchaudio.transforms\n", "torchaudio=={}\n"),
+        ("torch>=2.1\ntorchaudio\n", "import torchaudio\n", "torchaudio=={}\n"),
+        ("torch>=2.1\n", "import torchmetrics\n", ""),
+    ],
+)
+def test_what_goes_with_torch_and_is_imported_is_listed(tmp_path: Path, asked: str, uses: str, pins: str) -> None:
+    text = (migrated(tmp_path, **{"requirements.txt": asked, "net.py": uses}) / "requirements-npu.txt").read_text()
+    pinned = pins.format(release_of("2.12").torchaudio)
+    assert text.startswith(f"-r requirements.txt\ntorch==2.12.0\ntorch-npu==2.12.0\n{pinned}# CANN")
+
+
 _TRAINER = "from transformers import Trainer, TrainingArguments\nTrainer(args=TrainingArguments('out')).train()\n"
 
 
@@ -182,7 +198,8 @@ _TRAINER = "from transformers import Trainer, TrainingArguments\nTrainer(args=Tr
     ],
 )
 def test_a_floor_is_the_newest_of_all_that_are_known(tmp_path: Path, pin: str, uses: str, floor: str) -> None:
-    text = (migrated(tmp_path, **{"net.py": uses, "requirements.txt": f"{pin}\ntorch>=2\n"}) / "requirements-npu.txt").read_text()
+    out = migrated(tmp_path, **{"net.py": uses, "requirements.txt": f"{pin}\ntorch>=2\n"})
+    text = (out / "requirements-npu.txt").read_text()
     assert floor.format("torch==2.12.0\ntorch-npu==2.12.0\n") + "# CANN" in text
 
 
@@ -300,6 +317,10 @@ def test_a_list_of_one_machine_gets_none(tmp_path: Path, line: str, written: boo
          "no requirements-npu.txt is written: requirements.in is what this list is compiled from"),
         ({f"{each}/requirements.txt": "torch>=2.1\n" for each in "abc"},
          "no a/requirements-npu.txt is written: lists in 3 folders would get a copy"),
+        ({"demo/requirements.txt": "torch>=2.1\n", "demo/app.py": "import torch\nimport spaces\n"},
+         "no demo/requirements-npu.txt is written: the programs in demo run on cards of Hugging Face Spaces"),
+        ({"demo/requirements.txt": "torch>=2.1\n", "demo/app.py": "import torch\nimport spaces_of_mine\n"}, ""),
+        ({"requirements.txt": "torch>=2.1\n", "app.py": "import torch\nimport spaces\n"}, ""),  # the project has more
         ({"other.in": "torch\n", "requirements.txt": "torch==2.2.0\n"}, ""),
         ({f"{each}/requirements.txt": "torch>=2.1\n" for each in "ab"}, ""),
     ],

@@ -7,7 +7,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,6 +83,9 @@ _FOLDERS = marked("no {twin} is written: lists in {count} folders would get a co
 #: So many scripts are written twice, and lists in so many folders; what is said of more.
 _MOST = {CODE: (8, _MANY), ADDED: (2, _FOLDERS)}
 _COMPILED = marked("no {twin} is written: {source} is what this list is compiled from; compile one for NPUs, too")
+_SPACE = marked("no {twin} is written: the programs in {folder} run on cards of Hugging Face Spaces, which has no NPUs")
+#: An import of what gives a card to a function of a Space.
+_OF_A_SPACE = re.compile(rb"^[ \t]*(?:import|from)[ \t]+spaces\b", re.M)
 _TAKEN = marked("no {twin} is written: another script already has it")
 _LOCAL = marked("no {twin} is written: line {line} names a folder of one machine")
 _PRINTED = marked("no {twin} is written: conda printed this list on one machine, builds included; write a short one")
@@ -126,7 +129,7 @@ def with_twins(
     counts = Counter(code for code, _ in there)
     listed = _is_listed(found, records, wanted.values())
     for at, twin in wanted.items():
-        why = twin.why or _why_none(twin, counts[twin.code], f"{records[at].path.rpartition('.')[0]}.in", found)
+        why = twin.why or _why_none(worker, twin, counts[twin.code], f"{records[at].path.rpartition('.')[0]}.in", found)
         if not why and twin.path in made:
             why = Sentence(_TAKEN, twin=twin.path)
         record = records[at]
@@ -156,10 +159,14 @@ def _is_listed(found: Collection[str], records: Sequence[FileRecord], wanted: It
     return any(each.code == ADDED and not each.why for each in wanted) or any(each in found for each in there)
 
 
-def _why_none(twin: _Twin, count: int, source: str, found: Collection[str]) -> str:
+def _why_none(worker: FileWorker[Any], twin: _Twin, count: int, source: str, found: Mapping[str, Entry]) -> str:
     """Why one of `count` twins that can be written is not; empty where it is. A list may be compiled from `source`."""
     if twin.code == ADDED and source in found:
         return Sentence(_COMPILED, twin=twin.path, source=source)
+    if twin.code == ADDED and (folder := posixpath.dirname(source)):
+        beside = (each for path, each in found.items() if posixpath.dirname(path) == folder and path.endswith(".py"))
+        if any(_OF_A_SPACE.search(worker.read(each)) for each in beside):
+            return Sentence(_SPACE, twin=twin.path, folder=folder)
     most, said = _MOST[twin.code]
     return Sentence(said, twin=twin.path, count=count) if count > most else ""
 
@@ -253,7 +260,8 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
     releases = Releases.of_part(document, listed) or Releases.of(document)
     if releases is None:
         return None
-    text, raised = _packages(name, result, releases)
+    imported = {each.partition(".")[0] for each in worker.project.imported} if "/" not in path else ()
+    text, raised = _packages(name, result, releases, imported)
     done = (INDEX,) if name.endswith(".txt") else ()  # which pip reads from there
     of_raised = Sentence(_RAISED, twin=posixpath.basename(twin))
     left = [each for each in result.findings if not each.applied and each.code not in done]
@@ -274,7 +282,9 @@ def _is_settled(finding: Finding, raised: Collection[str]) -> bool:
     return bounded or (finding.code in (PYTHON, TOO_OLD) and normalised(finding.api) in raised)
 
 
-def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, set[str]]:
+def _packages(
+    name: str, result: FileResult, releases: Releases, imported: Collection[str] = ()
+) -> tuple[str, set[str]]:
     """The text of a twin, and what has another release in it: on top of the list itself where nothing has to go from
     it, else the list as the style npu has it, without what pip cannot install where there is no CUDA.
     """
@@ -294,6 +304,7 @@ def _packages(name: str, result: FileResult, releases: Releases) -> tuple[str, s
     needs = [" ".join((_LEFT_OUT, *gone))] * bool(gone)
     brought = (bound for each in result.findings if each.api in raised for bound in each.every_detail(BROUGHT))
     needs += [bound for bound in brought if re.split("[<>=]", bound)[0] not in names]
+    needs += releases.pins({*imported} - names)[2:]  # which CUDA's users install with torch, as a README says
     needs += _with_bounds(needed_by_cann(listed, releases.cann), result.findings, raised)
     if plain:
         return (text if text.endswith(newline) else text + newline) + newline.join((*needs, "")), raised
