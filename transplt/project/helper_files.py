@@ -32,6 +32,8 @@ _MODE = 0o644
 _OF_A_LICENCE = re.compile(r"licen[cs]e|copyright|SPDX", re.IGNORECASE)
 #: Who has written a file has not written another one.
 _OF_AN_AUTHOR = re.compile(r"(?:written|modified) by|\bauthors?[ \t]*:", re.IGNORECASE)
+#: When another file was written.
+_YEARS = re.compile(r"(?<=[ ,-])(?:19|20)\d\d(?:[ ]?[-,][ ]?(?:(?:19|20)?\d\d|present))*[ ,]+(?=\S)")
 #: The comment at the top of a file, below what a shell or Python reads.
 _TOP = re.compile(r"(?:#!.*\n+)?(?:#.*coding[:=].*\n)?((?:#.*\n+)*#.*\n)")
 
@@ -92,7 +94,7 @@ def _notice(worker: FileWorker[FileRecord], entries: Sequence[Entry], records: S
     texts = [worker.read(each).decode("utf-8", "replace") for each in entries if each.path in calling]
     found = Counter(match[1].replace("\r", "") if (match := _TOP.match(text)) else "" for text in texts)
     notice = next((text for text, times in found.items() if times * 2 > len(texts)), "")
-    return notice if _OF_A_LICENCE.search(notice) and not _OF_AN_AUTHOR.search(notice) else ""
+    return _YEARS.sub("", notice) if _OF_A_LICENCE.search(notice) and not _OF_AN_AUTHOR.search(notice) else ""
 
 
 def _without(record: FileRecord, there: Collection[str]) -> FileRecord:
