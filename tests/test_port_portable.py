@@ -18,7 +18,7 @@ from transplt.base.text.source import read_source
 from transplt.edits.helper_file import helper_text
 from transplt.engine.actions.action import Action, Place
 from transplt.faces.cli.main import main
-from transplt.project.port.body import MOST, body
+from transplt.project.port.body import MOST, _items, body
 from transplt.project.port.decisions import decision_of, decisions
 from transplt.project.port.port import _lists
 from transplt.project.port.steps import Changed, _without_unused, steps_of
@@ -161,6 +161,18 @@ def test_what_is_left_speaks_neither_of_the_tool_nor_of_what_the_branch_settles(
     assert port(project)[0].partition("## What is left")[2] == left
 
 
+def test_what_packages_gave_up_is_measured_by_what_the_branch_asks_for(project: Path) -> None:
+    """Trainer is of transformers 4.32 here: AdamW is gone since 4.50 alone, the models lie in folders since 4.0."""
+    (project / "requirements.txt").write_text("torch==2.1.0\ntransformers==3.4.0\n")
+    uses = "from transformers import AdamW, Trainer\nfrom transformers.modeling_bert import BertModel\n"
+    commit(project, "more", train=f"{uses}{TRAIN}")
+    text, said = port(project, "--torch-version", "2.14")
+    assert "transformers>=4.32.0,<4.33" in at(project, "requirements-npu.txt")
+    assert "**Not ready**: on an NPU no program trains until" in text and "not ready for a pull request" in said
+    assert "(at import with transformers >= 4.0 on every device; `train.py:2`)" in text
+    assert "AdamW" not in text and "What is for NPUs alone" not in text
+
+
 def test_what_is_in_lists_and_documents_is_left_to_the_reports(project: Path) -> None:
     (project / "setup.cfg").write_text("[metadata]\nname = p\n\n[options]\ninstall_requires =\n    torch\n")
     (project / "Dockerfile").write_text("FROM nvidia/cuda:11.8.0-devel-ubuntu22.04\n")
@@ -212,7 +224,10 @@ def test_a_long_text_is_cut() -> None:
             "Replace the CUDA kernel {name}, or rewrite it for the NPU", "NPU553", "x",
             "Add code for NPUs beside the CUDA kernel x (`a.py:3`)",
         ),
-        ("Replace {name}: removed", "NPU514", "torch.x", "Replace torch.x: removed (on every device; `a.py:3`)"),
+        (
+            "Replace {name}: removed", "NPU514", "torch.x",
+            "Replace torch.x: removed (with newer releases on every device; `a.py:3`)",
+        ),
         # What newer releases refuse of packages that need be no newer, and what may stop nothing.
         ("Replace {name}: removed", "NPU514", "pandas", ""),
         ("Check {name}", "NPU602", "x", ""),
@@ -243,6 +258,8 @@ def test_a_device_that_a_configuration_names_is_left() -> None:
     assert lines == [
         "- On hosts with NPUs set npu or hccl where a configuration names a device or backend (`config.yaml:2`)"
     ]
+    lines = left_of(action(title, "config.yaml:2", code="NPU821", api="nccl"))
+    assert lines == ["- With several NPUs set hccl where a configuration names nccl (`config.yaml:2`)"]
     assert left_of(action(title, "a.yaml:2", code="NPU821", api="cuda", blocks="tidy")) == []  # nobody reads it
 
 
@@ -261,8 +278,26 @@ def test_what_differs_in_its_name_is_one() -> None:
 def test_a_newer_release_that_an_npu_needs_makes_its_changes_certain() -> None:
     parts = [action("Update the uses of {name}", "a.py:1", code="NPU293", api="timm.x")]
     assert left_of(*parts) == [] and left_of(*parts, newer={"timm"}) == [
-        "- Update the uses of timm.x (on every device; `a.py:1`)"
+        "- Update the uses of timm.x (with newer releases on every device; `a.py:1`)"
     ]
+
+
+@pytest.mark.parametrize(
+    ("message", "of", "said"),
+    [
+        ("torch.load refuses this checkpoint since torch 2.6: it contains args", {}, "with torch >= 2.6"),
+        ("timm has its models in folders since 4.0, and Python 3.10 has only newer ones", {}, "with timm >= 4.0"),
+        ("timm has no x since some release after 4.9", {}, "with timm > 4.9"),
+        ("timm no longer has this name", {"details": (("gone", "timm > 0.9"),)}, "with timm > 0.9"),
+        ("timm no longer has this name", {"blocks": "import"}, "at import with newer releases"),
+    ],
+)
+def test_what_newer_releases_refuse_has_its_release(message: str, of: dict[str, Any], said: str) -> None:
+    """Who runs on CUDA wants to know whether it is about them."""
+    (found,) = (part := action("Update it", "a.py:1", code="NPU293", api="timm.x")).findings
+    first, last = (replace(found, message=message, **of), replace(found, message=message.replace("4.", "5."), **of))
+    both = replace(part, findings=(last, first))
+    assert [*_items([both])] == [f"- Update it ({said} on every device; `a.py:1`)"]
 
 
 def test_a_text_says_once_what_an_npu_needs() -> None:
@@ -286,8 +321,8 @@ def test_where_the_accelerator_is_chosen(modules: list[str], said: str) -> None:
 
 
 def test_commits_that_are_not_for_npus_are_named() -> None:
-    text = body(["device.py"], ["Choose it", "Run with newer releases, too"], "torch 2.6", None, None, [], [])
-    assert "“Run with newer releases, too”: not for NPUs, and can be merged alone.\n" in text
+    text = body(["device.py"], ["Choose it", "Use names and calls of current NumPy"], "torch 2.6", None, None, [], [])
+    assert "“Use names and calls of current NumPy”: not for NPUs, and can be merged alone.\n" in text
 
 
 @pytest.mark.parametrize(
@@ -299,7 +334,10 @@ def test_commits_that_are_not_for_npus_are_named() -> None:
         ("import", "net.py", {"option": "--x"}, False),
         ("import", "net.py", {"late": "called"}, False),
         ("import", "net.py", {"details": (("function", "plan()"),)}, False),
-        ("import", "net.py", {"code": "NPU293"}, False),  # on every device
+        ("first step", "net.py", {"code": "NPU293", "api": "torch.x"}, False),  # on every device
+        ("import", "net.py", {"code": "NPU293", "api": "torch.x"}, True),  # with the releases that NPUs need
+        ("import", "net.py", {"code": "NPU293", "api": "pandas.x"}, False),  # which may stay as old as it is
+        ("import", ".gitmodules", {"code": "NPU601"}, True),
         ("import", "requirements.txt", {}, False),
         ("later", "net.py", {}, False),
     ],
@@ -562,7 +600,7 @@ def test_a_migration_of_the_branch_keeps_the_module(project: Path, tmp_path: Pat
         ("NPU153", "collections.Mapping", "python-names"),
         ("NPU153", "torch.symeig", "moved-names"),
         ("NPU159", "torch.Tensor.view", "newer-versions"),
-        ("NPU313", "--local_rank", "newer-versions"),
+        ("NPU313", "--local_rank", "launch-flags"),
     ],
 )
 def test_the_theme_of_an_edit(code: str, api: str, name: str) -> None:
@@ -589,6 +627,18 @@ def replaced(before: str, *edits: tuple[str, str, str, str]) -> list[dict[str, b
         after = after.replace(old, new, 1)
     files = [Changed("a.py", before.encode(), after.encode(), tuple(found))]
     return [dict(step.files) for step in steps_of(files, (), "portable")]
+
+
+def test_a_call_and_what_it_is_given_are_one_theme() -> None:
+    steps = replaced(
+        "torch.cuda.reset(device='cuda')\nx = 'cuda:0'\n",
+        ("torch.cuda", "device_module", "NPU260", "torch.cuda.reset"),
+        ("'cuda'", "DEVICE_TYPE", "NPU261", ""),
+        ("'cuda:0'", "str", "NPU261", ""),
+    )
+    assert {step["a.py"].decode().splitlines()[0] for step in steps} == {
+        "torch.cuda.reset(device='cuda')", "device_module.reset(device=DEVICE_TYPE)"
+    }  # fmt: skip
 
 
 def test_an_import_goes_when_nothing_uses_it_any_more() -> None:

@@ -265,6 +265,13 @@ def test_what_is_asked_of_other_packages(tmp_path: Path, name: str, text: str, a
     assert tuple(f"{package}{version}" for package, version in found) == asked
 
 
+def test_a_list_for_npus_says_what_they_install(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("accelerate==0.3\ntransformers==3.4.0\n")
+    (tmp_path / "requirements-npu.txt").write_text("-r requirements.txt\ntransformers>=4.32.0,<4.33\n")
+    found = asked_versions(tmp_path, ("accelerate", "transformers"))
+    assert found == (("accelerate", "==0.3"), ("transformers", ">=4.32.0,<4.33"))
+
+
 def test_what_parts_ask_for_of_other_packages(tmp_path: Path) -> None:
     files = {"requirements.txt": "numpy==2.1\n", "b/requirements.txt": "numpy==1.21.2\nx==1\n", "b/setup.py": "numpy",
              "b/c/d/requirements.txt": "numpy<2\n", "b/c/d/e/requirements.txt": "numpy==1\n",

@@ -63,10 +63,11 @@ class Pin:
 
 def asked_versions(root: Path, packages: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Packages with the versions that the project at `root` asks for (`==4.46.0`; `@` for one from an address), of each
-    the first one found.
+    the first one found: in what lists those for NPUs, where something does.
     """
     found: dict[str, str] = {}
-    for pin in (each for each in pins(root, packages, [], every=True) if each.specifier != "*"):
+    asked = (each for each in pins(root, packages, [], every=True) if each.specifier != "*")
+    for pin in sorted(asked, key=lambda each: LIST_FOR_NPUS.search(each.path) is None):
         found.setdefault(pin.package, pin.specifier)
     return tuple(sorted(found.items()))
 

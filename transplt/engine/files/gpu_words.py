@@ -136,6 +136,7 @@ def _finding(
     start, end = (starts[hit.line] + len(line[:at].encode("utf-8", "surrogateescape")) for at in (hit.start, hit.end))
     package, first = hit.word.holds_from or ("", "0")
     older = "" if only_newer(dict(pins).get(package, ""), first) else f"{package}<{first}"
+    gone = (("gone", f"{package} >= {first}" if package else ""), ("back", older), ("field", hit.name.strip("-")))
     return Finding(
         path=path,
         span=Span(hit.line + 1, hit.start + 1, hit.line + 1, hit.end + 1, start, end),
@@ -145,7 +146,7 @@ def _finding(
         api=hit.word.of or _shown(hit.name),
         effort=hit.word.effort if level is Level.MANUAL else None,
         help=help_,
-        details=(("gone", package), ("back", older), ("field", hit.name.strip("-"))) if hit.word.code == GONE else (),
+        details=gone if hit.word.code == GONE else (),
     )
 
 

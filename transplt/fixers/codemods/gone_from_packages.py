@@ -107,7 +107,8 @@ def _row(work: Work, name: str) -> dict[str, Any] | None:
     bases = (base for above in work.project.reach.graph.bases.values() for base in above)
     back = back and root not in {base.partition(".")[0] for base in bases}
     older = f"{package}{'<=' if 'had' in row else '<'}{newest}" if back else ""
-    return row | {"details": (("gone", package), ("back", older))} if package else row
+    gone = f"{package} > {row['had']}" if row.get("had") else f"{package} >= {first}"
+    return row | {"details": (("gone", gone), ("back", older))} if package else row
 
 
 def _is_met(row: dict[str, Any], call: ast.Call) -> bool:

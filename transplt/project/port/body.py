@@ -23,7 +23,7 @@ from transplt.flow.entry_points import TO_TRAIN
 from transplt.project.port.decisions import decisions
 from transplt.project.report.action_lines import conditions
 from transplt.proof.launch.options import RunOptions
-from transplt.rules.packages import TOO_OLD
+from transplt.rules.packages import TOO_OLD, numbers_of
 
 #: So many things to do are listed, and so many places or names of one, files and reasons.
 MOST = 8
@@ -32,10 +32,11 @@ _MOST_OF_ONE, _MOST_FILES, _MOST_WHYS = 3, 4, 2
 _OF_KERNELS = ("NPU553", "NPU554")
 #: Titles of what somebody has to look at, or to decide, before it is known to stop anything; of what stays for CUDA.
 _PERHAPS = re.compile(
-    r"Add the NPU case|Check(?! what bec)|Decide (?!what an)|Do (?!not)|Find out|Keep (?!NPUs)|Test |.*not supported on"
+    r"Add the NPU case|Check(?! what bec| out)|Decide (?!what an)|Do (?!not)|Find out|Keep (?!NPUs)|Test |"
+    r".*not supported on"
 )
 _REPLACE = re.compile(r"^Replace (.+?)(?:, or rewrite (?:it|them) for the NPU)?(?=:|$)")
-_CODE = re.compile(r"(?<!setup)\.py\Z")
+_CODE = re.compile(r"(?:(?<!setup)\.py|\.gitmodules)\Z")
 #: What is said in fewer words, of files that stay, than in the reports.
 _SAID = {
     "Check what becomes of devices and backends that scripts and configurations name":
@@ -43,6 +44,7 @@ _SAID = {
     "Make CUDA_VISIBLE_DEVICES hold for NPUs, too":
         "Set ASCEND_RT_VISIBLE_DEVICES, too, where CUDA_VISIBLE_DEVICES is set",
 }  # fmt: skip
+_OF_BACKENDS = "With several NPUs set hccl where a configuration names nccl"
 #: A value that the code reads as a device or backend.
 _CONFIGURED = "NPU821"
 #: In one line each, since line breaks stay in a pull request.
@@ -52,6 +54,8 @@ _ABOUT = (
 )
 _NONE: Mapping[str, Any] = {}
 NOT_READY = "**Not ready**: on an NPU no program trains"
+#: From which release on something fails, as a message says it: of its own package where it names none.
+_SINCE = re.compile(r"\bsince (some release after )?(?:(torch|Python|NumPy) )?(\d[\d.]*\d)")
 _BESIDE = "What is for NPUs alone goes beside what CUDA and CPU users run and install, which stays."
 
 
@@ -78,7 +82,8 @@ def body(
     lines += ["## What was proved", "", *_proved(run, proof, checks)]
     items = _at_most([*_items(parts)])
     known = f"is known {'for certain ' * (len(sure) < len(stops))}that stops it on an NPU."
-    told = [_BESIDE, "", *items] if items else [f"Nothing {'else ' * bool(first or stopped)}{known}"]
+    beside = [_BESIDE, ""] * any(not _OF_ANY_DEVICE.issuperset(each.codes) for each in parts)
+    told = [*beside, *items] if items else [f"Nothing {'else ' * bool(first or stopped)}{known}"]
     lines = lines if commits else ["## What this does", "", "No change: there is nothing in this project to convert."]
     return "\n".join([*lines, "", "## What is left", "", *told]) + "\n"
 
@@ -134,10 +139,10 @@ def _at_most(items: list[str]) -> list[str]:
 
 
 def _is_met_first(part: Action) -> bool:
-    """True for what stops a program on NPUs alone as it starts or at its first step, whatever is asked for."""
+    """True for what stops a program as it starts, or on NPUs alone at its first step, whatever is asked for."""
     asked = (each for each in part.findings if not (_is_late(each) or each.option or each.detail("function")))
     blocks = {each.blocks or part.blocks for each in asked if each.code != TOO_OLD}
-    return not OF_ANY_DEVICE.issuperset(part.codes) and not blocks.isdisjoint(("import", "first step"))
+    return "import" in blocks or ("first step" in blocks and not OF_ANY_DEVICE.issuperset(part.codes))
 
 
 def _left(actions: Sequence[Action], stopped: Mapping[str, str], newer: Collection[str]) -> Iterator[Action]:
@@ -171,9 +176,10 @@ def _items(parts: Sequence[Action]) -> Iterator[str]:
     for part in parts:
         # Neither whether a script trains nor a function is said: what stops is in the program all the same.
         met = tuple(replace(each, late="" if each.late == "other" else each.late, details=()) for each in part.findings)
-        when = ["on every device"] * OF_ANY_DEVICE.issuperset(part.codes)
+        when = [_since(part)] * OF_ANY_DEVICE.issuperset(part.codes)
         title = visible(part.title) if when else _REPLACE.sub(r"Add code for NPUs beside \1", visible(part.title))
-        title = _SAID.get(title, title)
+        of_backends = part.codes == (_CONFIGURED,) and all("nccl" in each.api for each in part.findings)
+        title = _OF_BACKENDS if of_backends else _SAID.get(title, title)
         when += conditions(replace(part, blocks="later", findings=met))
         name = visible(str(part.title.values.get("name", ""))) if isinstance(part.title, Sentence) else ""
         paths = {each.path for each in met}
@@ -184,3 +190,20 @@ def _items(parts: Sequence[Action]) -> Iterator[str]:
         where = first_of([place for _, places in found for place in places], _MOST_OF_ONE)
         title = title.replace(" kernel {}", " kernels {}") if len(found) > 1 else title
         yield f"- {title.replace('{}', names, 1)} ({'; '.join(filter(None, [', '.join(when), where]))})"
+
+
+def _since(part: Action) -> str:
+    """When something fails on every device: with which releases, of each package from the first one on."""
+    first: dict[str, str] = {}
+    for each in part.findings:
+        package, sign, version = each.detail("gone").split() or ("", "", "0")
+        if match := None if version != "0" else _SINCE.search(each.message):
+            package, sign, version = match[2] or each.api.partition(".")[0], ">" if match[1] else ">=", match[3]
+        first[package] = min(first.get(package, f"{sign} {version}"), f"{sign} {version}", key=_version)
+    newer = "newer releases" if "" in first else " or ".join(f"{each} {first[each]}" for each in sorted(first))
+    imported = any(each.blocks == "import" for each in part.findings)
+    return f"{'at import ' * imported}with {newer} on every device"
+
+
+def _version(bound: str) -> tuple[int, ...]:
+    return numbers_of(bound.rpartition(" ")[2])

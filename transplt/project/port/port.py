@@ -363,7 +363,8 @@ def _only_in_edits(grown: _Branch, done: Port, again: Sequence[Finding]) -> list
     places = {(each.path, each.code, each.span.line) for each in still}
     counts = Counter((each.path, each.code) for each in still)
     for record in done.result.files:
-        its = Counter(each.code for each in record.findings if each.open)
+        # What a package has no more is measured by the releases that the branch asks for.
+        its = Counter(each.code for each in record.findings if each.open and not each.detail("gone"))
         if fewer := {code for code, count in its.items() if count > counts[record.path, code]}:
             new = decoded(read_regular(grown.folder / record.path, OTHER))
             left = (each for each in moved(record.findings, new) if each.open and each.code in fewer)

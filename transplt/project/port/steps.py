@@ -150,7 +150,7 @@ def _joined(sets: Iterable[set[int]]) -> Iterable[set[int]]:
 
 def _guarded(file: Changed, source: Source) -> Iterator[tuple[set[int], set[int]]]:
     """The ids of the edits in each question of a file, or in what gave its name a value, and of those in what is done
-    if so; of the card that a function takes, and of its backend.
+    if so; of the card that a function takes, and of its backend; of what a call is given, and of its name.
     """
     if not file.path.endswith(".py") or _lacks(file.path, file.before) is None:
         return
@@ -176,6 +176,9 @@ def _guarded(file: Changed, source: Source) -> Iterator[tuple[set[int], set[int]
     for node in nodes:
         if isinstance(node, ast.FunctionDef):
             yield from _card_and_backend(within(node))
+        if isinstance(node, ast.Call) and edits and (called := within(node.func)):  # with what it is given
+            given = (each for value in (*node.args, *(each.value for each in node.keywords)) for each in within(value))
+            yield {*map(id, given)}, {*map(id, called)}
         if (found := _question(node)) is None:
             continue
         test, body = found
