@@ -249,3 +249,78 @@ def test_data_that_each_rank_chooses_for_itself_while_it_trains(chosen: str) -> 
 def test_a_generator_that_each_process_seeds_for_itself(made: str, shared: bool) -> None:
     loader = f"draws = np.random.{made}\nrows = draws.permutation(10)\nloader = DataLoader(rows, 8, True)"
     assert ported(TRAIN, loader, DRAWS) == ([] if shared else ["NPU340"], shared)
+
+
+# --- orders and parts ------------------------------------------------------------------------------------------------
+
+SAMPLERS = """\
+from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler, SubsetRandomSampler
+
+rows = range(32)
+"""
+ROUND = """\
+order = {0}
+for epoch in range(3):
+    for index in {1}:
+        if data[index].sum() > 3:
+            break
+        model(data[index]).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("order", "over", "own"),
+    [
+        ("BatchSampler(SubsetRandomSampler(rows), 8, True)", "order", True),
+        ("RandomSampler(rows)", "order", True),
+        ("RandomSampler(rows)", "enumerate(order)", True),
+        ("RandomSampler(rows)", "list(BatchSampler(order, 8, True))", True),
+        ("torch.utils.data.WeightedRandomSampler(net.weights, 8)", "order", True),
+        ("SequentialSampler(rows)", "order", False),
+        ("BatchSampler(SequentialSampler(rows), 8, True)", "order", False),
+        ("list(RandomSampler(rows))", "order", False),  # in front of the training all ranks draw alike
+        ("net.order", "order", False),
+    ],
+)
+def test_the_order_of_a_random_sampler_is_drawn_where_it_is_gone_over(order: str, over: str, own: bool) -> None:
+    loop = "data = net.rows\n" + ROUND.format(order, over)
+    assert refused(loop, head=SAMPLERS) is own
+
+
+def test_a_loader_draws_the_order_of_its_sampler_for_all_ranks() -> None:
+    loader = "order = RandomSampler(dataset)\nloader = DataLoader(dataset, 8, sampler=order)"
+    assert ported(TRAIN, loader, SAMPLERS) == ([], True)
+
+
+PLAYED = """\
+def play(model):
+    return [{0}, net.second], net.score
+
+
+for epoch in range(3):
+    {1} = play(model)
+    if {2} > 3:
+        break
+    model(first).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("played", "target", "compared", "own"),
+    [
+        ("torch.randn(3)", "(first, second), score", "first.sum()", True),
+        ("torch.randn(3)", "[first, *second], score", "second[0]", True),
+        ("torch.randn(3)", "first, *second", "second[0]", True),
+        ("torch.randn(3)", "(first, second), score", "score", True),  # which part it is is not seen
+        ("net.first", "(first, second), score", "first.sum()", False),
+    ],
+)
+def test_a_part_in_a_nested_target_is_what_the_whole_is(played: str, target: str, compared: str, own: bool) -> None:
+    assert refused(PLAYED.format(played, target, compared)) is own
+
+
+def test_parts_that_are_written_out_are_told_apart() -> None:
+    loop = PLAYED.partition("\n\n\n")[2].replace("play(model)", "(torch.randn(3), net.second), net.score")
+    assert [refused(loop.format("", "(first, second), score", each)) for each in ("first.sum()", "score")] == [True, False]

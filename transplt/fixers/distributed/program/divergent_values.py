@@ -5,7 +5,7 @@ and all that comes of it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from transplt.fixers.distributed.program.evaluations import if_training, in_evaluation, never_holds
@@ -17,8 +17,9 @@ from transplt.program.loops import Loop, counts, loops_around, own_body
 from transplt.program.program import File, Function, Program, Variable, enclosing_function
 from transplt.program.reached_functions import functions_run_in
 from transplt.program.training import Training
-from transplt.rules.torch_callables import names_of
-from transplt.syntax.nodes import arguments_of, inner_nodes, last_name, own_nodes
+from transplt.program.variable_values import values_of
+from transplt.rules.torch_callables import full_names, names_of
+from transplt.syntax.nodes import arguments_of, callee_of, inner_nodes, last_name, own_nodes
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: What asks for files. Ranks that ask one after the other, while one of them writes, may get different answers.
@@ -32,6 +33,8 @@ CLOCK = frozenset("time.time time.perf_counter time.monotonic time.process_time 
 _GENERATORS = frozenset("numpy.random.default_rng numpy.random.RandomState random.Random random.SystemRandom".split())
 KEEPS = frozenset("append extend add update insert put push appendleft extendleft".split())
 _ASKS = names_of("builtins", "asks")
+_SAMPLERS = full_names("shuffles")
+_GOES_OVER = frozenset("enumerate islice iter list sorted tuple zip".split())
 _NO_DRAWS = frozenset({"seed", "default_rng", "getstate", "setstate", "get_state", "set_state"})
 
 
@@ -164,6 +167,8 @@ class Varying:
             return bool(call.args) and self.program.slot(file, call.args[0]) in self.unequal
         if isinstance(func, ast.Name) and last in {*_ASKS, "range"}:
             return False
+        if last in _GOES_OVER and any(self._draws_order(file, each) for each in call.args):
+            return True
         sized = last in ("size", "numel") and self.program.callee(file, call) is None
         if isinstance(func, ast.Attribute) and (sized or (last in _SAMPLES and not known)):
             return last in _SAMPLES and self.in_training(file, call)
@@ -261,21 +266,28 @@ class Varying:
                 if (batch := batch_of(file, node)) is not None:
                     self._mark(file, batch)
             case ast.For() | ast.AsyncFor() | ast.comprehension():
-                if self.varies(file, node.iter):
+                if self.varies(file, node.iter) or self._draws_order(file, node.iter):
                     self._mark(file, node.target)
             case ast.AugAssign():
                 if self.varies(file, node.value) or self._more_often(file, node, set()):
                     self._mark(file, node.target)
             case ast.Assign():
-                for target in node.targets:  # `a[i], b[i] = x, y` are two
-                    targets, given = getattr(target, "elts", [target]), getattr(node.value, "elts", ())
-                    given = given if len(given) == len(targets) else [node.value] * len(targets)
-                    for each, value in zip(targets, given, strict=True):
-                        if isinstance(each, ast.Subscript) and self.varies(file, value):
-                            self._mark(file, each.value)
+                for each, value in (pair for target in node.targets for pair in _parts(target, node.value)):
+                    known = isinstance(each, (ast.Name, ast.Attribute)) and node in chain(each)[:2]
+                    if not known and self.varies(file, value):
+                        self._mark(file, each)
             case ast.Call():
                 self._kept(file, node)
                 self._spread_out(file, node)
+
+    def _draws_order(self, file: File, node: ast.expr) -> bool:
+        """True for going over a random sampler, also in batches, in training: a loader draws that for all ranks."""
+        found = values_of(self.program, file, shown(file, node))
+        batches = ((at, each) for at, each in found if last_name(callee_of(each)) == "BatchSampler")
+        found += [one for at, each in batches for given in arguments_of(each)[:1]
+                  for one in values_of(self.program, at, given)]  # fmt: skip
+        drawn = any(at.names.qualified(callee_of(each)) in _SAMPLERS for at, each in found)
+        return drawn and self.in_training(file, node)
 
     def _spread_out(self, file: File, call: ast.Call) -> None:
         """Mark what `f(*values)` gives to a function."""
@@ -415,6 +427,15 @@ def _forward_draws(program: Program) -> bool:
         for file, function in (*passes, *below)
         for call in inner_nodes(function, ast.Call)
     )
+
+
+def _parts(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The parts of a target, each with its own part of a value where that is written out, else with all of it."""
+    targets, given = getattr(target, "elts", [target]), getattr(value, "elts", ())
+    if len(given) == len(targets):  # `a[i], b[i] = x, y` are two
+        yield from (part for pair in zip(targets, given, strict=True) for part in _parts(*pair))
+    else:
+        yield from ((each, value) for each in targets)
 
 
 def _bindings(node: ast.AST) -> tuple[list[ast.expr], ast.expr | None]:
