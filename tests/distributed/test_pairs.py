@@ -527,6 +527,25 @@ def test_what_was_saved_on_a_card_is_loaded_to_that_of_the_rank(before: str, aft
     assert after in found and found.count("to_own_card") == after.count("to_own_card")
 
 
+@pytest.mark.parametrize(
+    ("effect", "removes"),
+    [
+        ("shutil.rmtree('run')", True),
+        ("os.rename('run', 'old')", True),
+        ("pathlib.Path('run').rename('old')", True),
+        ("pathlib.Path('run').rmdir()", True),
+        ("name = 'a-b'.replace('-', '_')", False),
+        ("net.text.replace('-', '_')", False),
+        ("net.table.rename(columns={'a': 'b'})", False),
+    ],
+)
+def test_rank_0_removes_files_before_the_others_go_on(effect: str, removes: bool) -> None:
+    found = output(script(head=f"import os\nimport pathlib\nimport shutil\n\nif net.anew:\n    {effect}\nnet.begin()"))
+    begin = "npu_port.start()\n\nif net.anew"
+    guarded = f"{begin} and npu_port.is_first():\n    {effect}\nnpu_port.wait()  # rank 0 has changed it\nnet.begin()\n"
+    assert (guarded in found) is removes and (f"\nif net.anew:\n    {effect}\nnet.begin()\n" in found) is not removes
+
+
 CHANGED = """
 for epoch in range(3):
     for x in loader:

@@ -19,12 +19,14 @@ from transplt.fixers.distributed.program.outputs import (
     only_writes,
     opened,
     opens_to_write,
+    removes,
     written_place,
 )
 from transplt.fixers.distributed.program.process_paths import Own, Places, names_written_to
-from transplt.fixers.distributed.program.read_back import read_just_before
+from transplt.fixers.distributed.program.read_back import behind_training, read_just_before
 from transplt.fixers.distributed.program.side_effects import acts
 from transplt.fixers.distributed.waits import write_waits
+from transplt.program.loops import loops_around
 from transplt.program.program import enclosing_function
 from transplt.program.reached_functions import reached_functions
 from transplt.syntax.files import names_and_attributes
@@ -157,10 +159,15 @@ class Effects:
             bench.left(run[0], why, f"put it under `if {bench.first}:`")
             return
         self._hoist(run)
-        calls = (each.value for each in run if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call))
+        calls = [each.value for each in run if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call)]
         # What removes, renames or overwrites a file that all ranks may still be reading.
         if (changing := next((call for call in calls if read_just_before(bench.training, bench.file, call)), None)):
             self._wait_for_readers(run[0], changing)
+        # No rank misses a file; a folder that is moved or emptied may be filled again.
+        gone = [each for each in calls if removes(bench.file, each)]
+        folders = any(last_name(each.func) not in ("remove", "unlink") or loops_around(each) for each in gone)
+        if folders and not behind_training(bench.training, bench.file, run[0], True):
+            self._wait_behind(run[-1], "changed")
         only = isinstance(above, ast.If) and block is above.body and run == block and not above.orelse
         if only and isinstance(above, ast.If) and not (set(map(id, run)) & self.averaged):
             condition = bench.first
@@ -249,8 +256,8 @@ class Effects:
             nothing = f"{bench.standard('os')}.devnull"
             bench.rewrite(path, _CODE, "only rank 0 writes this file", only_if(bench.first, nothing))
 
-    def _wait_behind(self, node: ast.stmt) -> None:
-        """All ranks wait for data that rank 0 writes before training: they may read them next."""
+    def _wait_behind(self, node: ast.stmt, done: str = "written") -> None:
+        """All ranks wait for what rank 0 does to files before training: they may use them next."""
         bench = self.bench
         if bench.training.in_region(bench.file, node) or not bench.alike(node):
             return
@@ -259,7 +266,7 @@ class Effects:
             place = above
         if bench.fits(place) and id(place) not in self.waited:
             self.waited.add(id(place))
-            bench.after(place, [f"{bench.waiting}  # rank 0 has written it"], _CODE, "the others wait for rank 0")
+            bench.after(place, [f"{bench.waiting}  # rank 0 has {done} it"], _CODE, "the others wait for rank 0")
 
     def _is_written_to(self, node: ast.Name | ast.Attribute) -> bool:
         """True for `writer.add_scalar(...)` and the like, which will stand under a condition on the rank."""

@@ -6,12 +6,15 @@ import ast
 
 from transplt.program.program import File, Program
 from transplt.program.variable_values import assigned
-from transplt.syntax.nodes import argument_at, keyword_of, last_name
+from transplt.syntax.nodes import argument_at, arguments_of, attribute_of, keyword_of, last_name
+from transplt.syntax.scan import parent
 
-_FULL = frozenset(
+_REMOVES = frozenset(
+    "os.remove os.rename os.replace os.unlink os.rmdir os.removedirs shutil.rmtree shutil.move".split()
+)
+_FULL = _REMOVES | frozenset(
     "torch.save print numpy.save numpy.savez numpy.savez_compressed numpy.savetxt json.dump pickle.dump yaml.dump "
-    "joblib.dump os.remove os.rename os.replace os.unlink os.link os.symlink shutil.copy shutil.copyfile shutil.copy2 "
-    "os.rmdir os.removedirs shutil.rmtree shutil.move shutil.copytree "
+    "joblib.dump os.link os.symlink shutil.copy shutil.copyfile shutil.copy2 shutil.copytree "
     "imageio.imwrite imageio.imsave imageio.mimwrite imageio.mimsave imageio.v2.imwrite imageio.v2.mimwrite "
     "imageio.v3.imwrite cv2.imwrite scipy.io.wavfile.write scipy.io.savemat scipy.misc.imsave soundfile.write "
     "skimage.io.imsave librosa.output.write_wav torchaudio.save torchvision.io.write_video torch.onnx.export "
@@ -104,13 +107,21 @@ def written_place(file: File, call: ast.Call) -> ast.expr | None:
     return named if named is not None or at >= len(call.args) else call.args[at]
 
 
+def removes(file: File, call: ast.Call) -> bool:
+    """True for a call that removes or renames files; a text that is replaced is used, and a path need not be."""
+    known, last = file.names.qualified(call.func), attribute_of(call.func)
+    alone = isinstance(parent(call), ast.Expr) and len(arguments_of(call)) == len(call.args) == 1
+    path = last in ("unlink", "rmdir") or (alone and last in ("rename", "replace"))
+    return known in _REMOVES if known else path
+
+
 def happens_once(file: File, call: ast.Call) -> bool:
     """True for a call that prints, logs or writes a file."""
     last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     if isinstance(call.func, ast.Name) and call.func.id == "print":
         return True
-    if (file.names.qualified(call.func) or "") in _FULL | _SHOWS or last in _LAST:
+    if (file.names.qualified(call.func) or "") in _FULL | _SHOWS or last in _LAST or removes(file, call):
         return True
     spelled = last_name(owner).lower()
     logs = last in _LOG and "log" in spelled

@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import dataclass
 
-from transplt.fixers.distributed.program.outputs import happens_once, opened
+from transplt.fixers.distributed.program.outputs import happens_once, opened, removes
 from transplt.fixers.distributed.program.process_paths import names_written_to
 from transplt.fixers.distributed.program.random_draws import SEEDED_BY, seeded
 from transplt.program.program import LOADERS, File, Function, Program
@@ -67,7 +67,7 @@ def _before_effects(program: Program, body: list[ast.stmt], first: ast.stmt) -> 
     for node in body[: body.index(first)]:
         for call in inner_nodes(node, ast.Call):  # what one rank alone is to write
             known = file.names.qualified(call.func) == "wandb.init" or last_name(call.func) == "SummaryWriter"
-            if known or opened(file, call) is not None:
+            if known or removes(file, call) or opened(file, call) is not None:
                 return node
         if id(node) in named:
             return node
