@@ -1184,6 +1184,38 @@ def test_the_mean_is_taken_where_all_ranks_come_by() -> None:
     ) in found
 
 
+IN_FUNCTION = """\
+def fit(loader):
+    for x in loader:
+        loss = model(x)
+        loss.backward()
+        optimizer.step()
+    {}
+
+
+print(fit(loader))
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "after"),
+    [
+        ("return loss.item()", "return mean_loss.item()"),
+        ("return loss", "return mean_loss"),
+        ("return loss.detach(), 1", "return mean_loss.detach(), 1"),
+        ("net.last = float(loss)", "net.last = float(mean_loss)"),
+    ],
+)
+def test_a_loss_that_leaves_its_loop_is_that_of_all_ranks(last: str, after: str) -> None:
+    mean = f"    mean_loss = npu_port.mean_over_ranks(loss)\n    {after}\n"
+    assert mean in output(script(loop=IN_FUNCTION.format(last)))
+
+
+@pytest.mark.parametrize("last", ["return 1", "loss = net.check()\n    return loss.item()", "net.show(loss)"])
+def test_what_is_no_loss_of_the_loop_leaves_as_it_is(last: str) -> None:
+    assert "mean_over_ranks" not in output(script(loop=IN_FUNCTION.format(last)))
+
+
 def test_the_mean_under_a_condition_that_a_setting_decides() -> None:
     found = output(script(head="every = net.every", loop=loop("if i % every == 0:", "    print(loss.item())")))
     assert "        if i % every == 0:\n            mean_loss = npu_port.mean_over_ranks(loss)\n" in found

@@ -1,42 +1,59 @@
-"""Losses of a training program: their names, and where their numbers are read."""
+"""Losses of a training program: their names, and where their numbers are read or returned."""
 
 from __future__ import annotations
 
 import ast
 import itertools
+from collections.abc import Iterator
 
 from transplt.program.gradients import without_gradients
-from transplt.program.loops import Loop, loops_around
+from transplt.program.loops import LOOPS, Loop, loops_around
 from transplt.program.program import File, Function, enclosing_function
 from transplt.program.training import Training
 from transplt.syntax.nodes import begins, by_place, call_of, ends, inner_nodes
-from transplt.syntax.scan import FUNCTIONS, chain, parent
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: What trains: a loop, or the function of one step.
 Region = Loop | Function
 
 
-def loss_readers(training: Training, file: File) -> list[tuple[Region, list[ast.Name]]]:
-    """Where the numbers of losses are read: in what trains, and in the loops around it."""
+def loss_readers(training: Training, file: File) -> list[tuple[Region | ast.Module, list[ast.Name]]]:
+    """Where the numbers of losses are read: in what trains, in the loops around it, and below those."""
     done: set[int] = set()
     found = []
     for region, names in _losses(training, file):
         home = region if isinstance(region, FUNCTIONS) else enclosing_function(region)
-        for loop in (region, *(above for above in chain(region) if isinstance(above, (ast.For, ast.While)))):
-            if loop is not region and enclosing_function(loop) is not home:
-                break
+        for loop in (region, *_around(region)):
+            below = loop is not region and not isinstance(loop, LOOPS)
             inside = [node for name in names for node in file.scan.names.get(name, ()) if loop in chain(node)]
             readers = [
                 node
                 for node in inside
-                if id(node) not in done and _is_read(training, loop, node) and enclosing_function(node) is home
-            ]
+                if id(node) not in done and enclosing_function(node) is home
+                and (_is_read(training, loop, node) or (below and isinstance(statement(node), ast.Return)))
+            ]  # fmt: skip
             if loop is not region:
                 readers = [node for node in readers if begins(node) >= ends(region)]
+            readers = [node for node in readers if not below or _is_last(region, loop, node)]
             done.update(id(node) for node in readers)
             if readers:
                 found.append((loop, by_place(readers)))
     return found
+
+
+def _around(region: Region) -> Iterator[Loop | Function | ast.Module]:
+    """The loops around a loop that trains, the innermost first, and the function or file that holds them."""
+    for above in chain(region) if isinstance(region, LOOPS) else ():
+        if isinstance(above, (ast.For, ast.While, ast.Module, *FUNCTIONS)):
+            yield above
+        if isinstance(above, (*FUNCTIONS, ast.ClassDef)):
+            break
+
+
+def _is_last(region: Region, around: ast.AST, node: ast.Name) -> bool:
+    """True for a name that gets no other value between what trains and here."""
+    stores = (each for each in inner_nodes(around, ast.Name) if isinstance(each.ctx, ast.Store) and each.id == node.id)
+    return region in chain(max((each for each in stores if begins(each) < begins(node)), key=begins, default=node))
 
 
 def _losses(training: Training, own: File) -> list[tuple[Region, set[str]]]:
