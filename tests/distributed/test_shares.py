@@ -694,6 +694,25 @@ def test_loaders_whose_way_to_the_training_is_not_seen(made: str, loop: str) -> 
     assert not shares(result) and left(result) == ["NPU340"] and made in result.data.decode()
 
 
+@pytest.mark.parametrize(
+    ("data", "drawn"),
+    [
+        ("torch.rand(8, 2)", True),
+        ("rows[torch.randint(9, (8,))]", True),
+        ("rows", False),
+        ("rows[step]", False),
+        ("rows[:len(torch.rand(8))]", False),
+    ],
+)
+def test_what_is_said_of_data_that_each_rank_draws(data: str, drawn: bool) -> None:
+    loop = f"for step in range(9):\n    model(({data}).cuda()).backward()\n    optimizer.step()"
+    result = ported("rows = torch.randn(99, 2, generator=net.generator)", MODEL, loop)
+    told = [each for each in result.findings if each.code == "NPU340"]
+    assert ["the global batch is W times as large" in each.message for each in told] == [drawn]
+    assert ["every rank trains with all of the data" in each.message for each in told] == [not drawn]
+    assert [bool(each.detail("NPU340")) for each in told] == [drawn]
+
+
 # --- a step that is handed over ---------------------------------------------------------------------------------------
 
 FIT = """

@@ -44,11 +44,10 @@ def write_launch(result: RunResult, folder: Path, taken: Collection[str]) -> dic
     while name in taken:
         name = f"transplt_{name}"
     spawns = any(finding.code == "NPU331" for finding in result.findings)
-    whole = any(finding.code == "NPU340" for finding in result.findings)
     given = [finding.detail("option") for finding in result.findings if finding.code == "NPU330"]
     entry, option = result.settings.entry, next(filter(None, given), "")
     options = options_of(folder, [entry, *(record.path for record in result.files if record.path.endswith(".py"))])
-    text = launch_script(entry, spawns=spawns, whole=whole, option=option, options=options)
+    text = launch_script(entry, spawns=spawns, whole=result.whole, option=option, options=options)
     return {name: write_file(str(folder), name, text.encode(), 0o755)}
 
 

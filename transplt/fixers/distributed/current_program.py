@@ -66,9 +66,11 @@ class Bench(Writer):
         """Say what a person has to do for the script to run on many cards."""
         Writer.left(self, node, message, help_, code, effort)
 
-    def decide(self, node: ast.expr | ast.stmt, code: str, message: str, help_: str) -> None:
+    def decide(
+        self, node: ast.expr | ast.stmt, code: str, message: str, help_: str, *details: tuple[str, str]
+    ) -> None:
         """Say where the training is not that of one process, which a person has to want."""
-        self.found.append(self.work.note(node, code, message, help=help_))
+        self.found.append(self.work.note(node, code, message, help=help_, details=details))
 
     def withdraw(self, node: ast.expr) -> None:
         """Take back the edits inside of an expression that is written elsewhere, with them in it."""

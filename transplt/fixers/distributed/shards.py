@@ -12,6 +12,7 @@ from transplt.program.training import Loader, Training, loaders_of
 from transplt.syntax.nodes import by_place, call_of, keyword_of
 from transplt.syntax.scan import statement
 
+_OWN = "each rank draws its own, so the global batch is W times as large; what all ranks hold alike is not divided"
 #: The code of data that is not shared out.
 WHOLE = "NPU340"
 _CODE = "NPU339"
@@ -81,19 +82,24 @@ def _remark_lengths(bench: Bench) -> None:
             bench.remark(call, *_LENGTH)
 
 
-def _leave_whole(bench: Bench, node: ast.expr, why: str, help_: str) -> None:
-    """Say that no rank has a share of the data: right, and no faster than one card."""
+def _leave_whole(bench: Bench, node: ast.expr, why: str, help_: str, *, drawn: bool = False) -> None:
+    """Say that no rank has a share of the data: right, and no faster than one card if no rank draws its own."""
     what = "all that it has chosen" if why == DRAWN[0] else "all of the data"
-    bench.decide(node, WHOLE, f"{why}: every rank trains with {what}, and more cards are no faster", help_)
+    told = _OWN if drawn else f"every rank trains with {what}, and more cards are no faster"
+    bench.decide(node, WHOLE, f"{why}: {told}", help_, *([(WHOLE, "drawn")] if drawn else []))
 
 
 def _no_loader(bench: Bench) -> None:
     """One word about data that no loader reads: at the loop of the first backward pass, or at one that calls it."""
-    training = bench.training
+    training, varying = bench.training, bench.verdict.ways.varying
+    # A loss that differs for no draw of the model itself differs for its data.
+    drawn = not varying.models and any(varying.varies(file, call.func) for file, call in training.backwards)
     loops = [(file, loop) for file, call in training.backwards for loop in loops_around(call)[:1]]
     # Where a function takes one step, what calls it goes over the data.
     for file, loop in (loops or training.regions)[:1]:
         if file is bench.file:
             why = "the data of this loop does not come from a known DataLoader"
             do = "use a share on each rank, of the same length on all ranks"
-            _leave_whole(bench, loop_head(loop), why, f"{do}: data[npu_port.rank()::npu_port.world_size()]")
+            share = f"{do}: data[npu_port.rank()::npu_port.world_size()]"
+            do = "draw 1/W of it on each rank to keep the global batch" if drawn else share
+            _leave_whole(bench, loop_head(loop), why, do, drawn=drawn)

@@ -113,6 +113,11 @@ class RunResult:
         return sorted([*found, *self.unread], key=Finding.sort_key)
 
     @property
+    def whole(self) -> bool:
+        """True where ranks train with data that is neither divided nor drawn by each of them."""
+        return any(each.code == "NPU340" and not each.detail("NPU340") for each in self.findings)
+
+    @property
     def reasons(self) -> list[tuple[str, int]]:
         """Why the ignored tokens of the Python files stay, the commonest reason first."""
         found: Counter[str] = Counter()

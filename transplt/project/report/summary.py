@@ -169,7 +169,7 @@ def _launch(result: RunResult) -> str:
     if name is None:
         why = next((each.message.partition(": ")[2] for each in result.findings if each.code == "NPU332"), "")
         return gettext("no launch script: the program was not made distributed (NPU332): {why}", why=why)
-    if any(finding.code == "NPU340" for finding in result.findings):
+    if result.whole:
         return gettext(
             "to start it: bash {script}; every rank trains on all of the data, so more cards are no faster (NPU340)",
             script=name,
