@@ -220,6 +220,13 @@ def test_a_state_that_is_moved_by_means_is_the_same_on_all_ranks(write: str, mea
     assert stated(looped(write + WEIGHED, "level = 0.5")) == ([mean], False)
 
 
+@pytest.mark.parametrize(("key", "gathered"), [("y[0]", True), ('"level"', False)])
+def test_values_under_keys_of_a_share_are_gathered_with_their_keys(key: str, gathered: bool) -> None:
+    write = f"kept[{key}] = 0.9 * kept[{key}] + loss.std().item()\nloss = loss * kept[{key}]"
+    helps = [each.help for each in distributed(looped(write, "kept = {}")).findings if each.code == "NPU353"]
+    assert ["all_gather_object" in each for each in helps] == [gathered]
+
+
 def test_a_state_that_the_first_batch_makes() -> None:
     write = "if level is None:\n    level = loss.mean().item()\nelse:\n    " + MOVED.format("loss.mean().item()")
     assert stated(looped(write + WEIGHED, "level = None")) == (["loss.mean().item())", "loss.mean().item())"], False)

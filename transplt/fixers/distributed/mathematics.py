@@ -37,6 +37,10 @@ _STATE = (
     "make it of all of them: take npu_port.mean_over_ranks(...) or npu_port.sum_over_ranks(...) of what it is given "
     "here, on all ranks",
 )
+_BY_KEY = (
+    "the ranks hold other keys here: gather keys and values with torch.distributed.all_gather_object, and store those "
+    "of all ranks on every rank"
+)
 _SURGERY = (
     "NPU353",
     "gradients are combined here from those of one card's batch, and the ranks take the mean of what comes out",
@@ -98,7 +102,10 @@ def _remark_states(bench: Bench, memory: ast.expr | None, tables: set[str]) -> N
     places = {enclosing_function(move.stmt): (name, move.stmt) for name, move in states
               if name not in tables and about not in chain(move.stmt)}  # fmt: skip
     for name, stmt in sorted(places.values(), key=lambda each: begins(each[1])):
-        bench.decide(stmt, code, message.format(name=name), help_)
+        # A mean over the ranks is none of one key.
+        keys = (each.slice for each in getattr(stmt, "targets", ()) if isinstance(each, ast.Subscript))
+        keyed = any(map(bench.varies, keys))
+        bench.decide(stmt, code, message.format(name=name), _BY_KEY if keyed else help_)
 
 
 def remark_mathematics(bench: Bench) -> None:
