@@ -82,7 +82,7 @@ def body(
     lines += ["## What was proved", "", *_proved(run, proof, checks)]
     items = _at_most([*_items(parts)])
     known = f"is known {'for certain ' * (len(sure) < len(stops))}that stops it on an NPU."
-    beside = [_BESIDE, ""] * any(not _OF_ANY_DEVICE.issuperset(each.codes) for each in parts)
+    beside = [_BESIDE, ""] * any(not OF_ANY_DEVICE.issuperset(each.codes) for each in parts)
     told = [*beside, *items] if items else [f"Nothing {'else ' * bool(first or stopped)}{known}"]
     lines = lines if commits else ["## What this does", "", "No change: there is nothing in this project to convert."]
     return "\n".join([*lines, "", "## What is left", "", *told]) + "\n"
