@@ -245,8 +245,8 @@ def advice_on_requirement(
     help_text = f"require {name}>={first}" + (f"; {row['raising']}" if "raising" in row else "")
     loads = (version for version, names in row.get("floors", {}).items() if "*" in names)
     blocks = "import" if any(_below(versions, numbers_of(version)) for version in loads) else ""
-    details = (("wanted", f"{name}>={first}"), *((BROUGHT, each) for each in row.get("brings", ())))
-    return PackageAdvice(TOO_OLD, message, help_text, normalised(name), blocks, details)
+    wanted = (("wanted", f"{name}>={first}"), *((BROUGHT, str(each)) for each in row.get("brings", ())))
+    return PackageAdvice(TOO_OLD, message, help_text, normalised(name), blocks, wanted)
 
 
 def advice_on_clone(name: str) -> PackageAdvice | None:

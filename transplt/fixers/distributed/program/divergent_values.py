@@ -283,7 +283,8 @@ class Varying:
     def _draws_order(self, file: File, node: ast.expr) -> bool:
         """True for going over a random sampler, also in batches, in training: a loader draws that for all ranks."""
         found = values_of(self.program, file, shown(file, node))
-        batches = ((at, each) for at, each in found if last_name(callee_of(each)) == "BatchSampler")
+        batches = ((at, each) for at, each in found
+                   if isinstance(each, ast.Call) and last_name(each.func) == "BatchSampler")  # fmt: skip
         found += [one for at, each in batches for given in arguments_of(each)[:1]
                   for one in values_of(self.program, at, given)]  # fmt: skip
         drawn = any(at.names.qualified(callee_of(each)) in _SAMPLERS for at, each in found)

@@ -88,7 +88,7 @@ def _related(loop: Region, names: set[str]) -> set[str]:
     return names
 
 
-def _is_read(training: Training, region: Region, node: ast.Name) -> bool:
+def _is_read(training: Training, region: Region | ast.Module, node: ast.Name) -> bool:
     """`loss.item()`, `float(loss)`: the number is taken out, of a loss of this rank."""
     if without_gradients(node) and _is_evaluated(training, region, node):
         return False
@@ -100,7 +100,7 @@ def _is_read(training: Training, region: Region, node: ast.Name) -> bool:
     return False
 
 
-def _is_evaluated(training: Training, region: Region, node: ast.Name) -> bool:
+def _is_evaluated(training: Training, region: Region | ast.Module, node: ast.Name) -> bool:
     """True for a loss that a loop of its own works out: without gradients all ranks go through all of its data."""
     for loop in itertools.takewhile(lambda each: each is not region, loops_around(node)):
         if any(each.id == node.id and isinstance(each.ctx, ast.Store) for each in inner_nodes(loop, ast.Name)):
