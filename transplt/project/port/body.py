@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from transplt.base.finding import Finding
 from transplt.base.language import Sentence
 from transplt.base.render.cell import first_of, visible
 from transplt.base.render.verdict import Verdict

@@ -283,10 +283,9 @@ class Varying:
     def _draws_order(self, file: File, node: ast.expr) -> bool:
         """True for going over a random sampler, also in batches, in training: a loader draws that for all ranks."""
         found = values_of(self.program, file, shown(file, node))
-        batches = ((at, each) for at, each in found
-                   if isinstance(each, ast.Call) and last_name(each.func) == "BatchSampler")  # fmt: skip
-        found += [one for at, each in batches for given in arguments_of(each)[:1]
-                  for one in values_of(self.program, at, given)]  # fmt: skip
+        for at, each in found[:]:
+            if isinstance(each, ast.Call) and last_name(each.func) == "BatchSampler":
+                found += [one for given in arguments_of(each)[:1] for one in values_of(self.program, at, given)]
         drawn = any(at.names.qualified(callee_of(each)) in _SAMPLERS for at, each in found)
         return drawn and self.in_training(file, node)
 

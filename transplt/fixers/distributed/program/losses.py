@@ -13,11 +13,11 @@ from transplt.program.training import Training
 from transplt.syntax.nodes import begins, by_place, call_of, ends, inner_nodes
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
-#: What trains: a loop, or the function of one step.
-Region = Loop | Function
+#: What trains: a loop, or the function of one step; and the function or file that a loop stands in.
+Region = Loop | Function | ast.Module
 
 
-def loss_readers(training: Training, file: File) -> list[tuple[Region | ast.Module, list[ast.Name]]]:
+def loss_readers(training: Training, file: File) -> list[tuple[Region, list[ast.Name]]]:
     """Where the numbers of losses are read: in what trains, in the loops around it, and below those."""
     done: set[int] = set()
     found = []
@@ -41,7 +41,7 @@ def loss_readers(training: Training, file: File) -> list[tuple[Region | ast.Modu
     return found
 
 
-def _around(region: Region) -> Iterator[Loop | Function | ast.Module]:
+def _around(region: Region) -> Iterator[Region]:
     """The loops around a loop that trains, the innermost first, and the function or file that holds them."""
     for above in chain(region) if isinstance(region, LOOPS) else ():
         if isinstance(above, (ast.For, ast.While, ast.Module, *FUNCTIONS)):
