@@ -797,3 +797,160 @@ def test_one_operation_for_several_is_neither_accepted_nor_accused(one: str, oth
     before, after = ({"m.py": f"import torch\n{head}{body}{tail}".encode()} for body in (one, other))
     found = differences(Side(Path("o"), before), Side(Path("p"), after))
     assert (found.against, bool(found.open)) == ([], True)
+
+
+#: A training that checks itself, says what it measured, and holds what a port may take away.
+_WORKER = """\
+import logging
+import os
+import random
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, WeightedRandomSampler
+
+log = logging.getLogger(__name__)
+card = int(os.environ.get("GPU_RANK", 0))
+
+
+class Worker:
+    def __init__(self, args, device):
+        self.args, self.device, self.steps = args, device, 0
+        self.net = make(args.hidden).to(device)
+
+    def learn(self, batch):
+        batch = batch.to(self.device)
+        loss = self.net(batch).mean()
+        assert torch.isfinite(loss), "loss is no number"
+        if loss.item() > 1e6:
+            raise ValueError("the loss is too large")
+        loss.backward()
+        return loss.item()
+
+
+def seed_all(seed):
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+
+
+def settings(path):
+    with open(path) as file:
+        return parse(file)
+
+
+def score(output, labels):
+    return output.argmax(1).eq(labels).double().mean()
+
+
+def scan(loader, wanted):
+    for batch in loader:
+        if batch.name == wanted:
+            found = batch
+            break
+    return found
+
+
+def groups(model, decay):
+    flat, rest = [], []
+    for p in model.parameters():
+        (flat if p.ndim < 2 else rest).append(p)
+    return torch.optim.AdamW([{"params": rest, "weight_decay": decay}, {"params": flat, "weight_decay": 0.0}], lr=0.1)
+
+
+def restore(model, path):
+    model.load_state_dict(torch.load(path))
+
+
+def main(args, data):
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = True
+    seed_all(args.seed)
+    device = torch.device("cuda", card)
+    worker = Worker(args, device)
+    sampler = WeightedRandomSampler(data.weights, len(data), replacement=True)
+    loader = DataLoader(data, args.batch, sampler=sampler)
+    total = 0.0
+    for epoch in range(args.epochs):
+        worker.net.train()
+        for step, batch in enumerate(loader):
+            total += worker.learn(batch)
+        print(f"epoch {epoch} average {total / len(loader):.4f}")
+    log.info("final reward %.3f", score(worker.net(data.x), data.y))
+    return total
+"""
+_ON_THE_CARD = (
+    _WORKER.replace("torch.backends.cuda.matmul.allow_tf32", "torch.npu.matmul.allow_hf32")
+    .replace("torch.backends.cudnn.allow_tf32", "torch.npu.conv.allow_hf32")
+    .replace("cuda", "npu")
+    .replace("GPU_RANK", "ASCEND_DEVICE_ID")
+)
+
+
+def worker(replacements: tuple[str, ...]) -> list[str]:
+    """What speaks against the port of the worker with one text in the place of another, by turns: code and theme."""
+    port = _ON_THE_CARD
+    for old, new in zip(replacements[::2], replacements[1::2], strict=True):
+        assert old in port, old
+        port = port.replace(old, new)
+    sides = [Side(Path(), {"worker.py": text.encode()}) for text in (_WORKER, port)]
+    return sorted({each.api for each in differences(*sides).against})
+
+
+_LEARN, _MAIN, _SEEDED = "            total += worker", "    total = 0.0\n", "    random.seed(seed)\n"
+_READ = "    with open(path) as file:\n        return parse(file)"
+_NUMBER = '        assert torch.isfinite(loss), "loss is no number"\n'
+
+
+@pytest.mark.parametrize(
+    "replacements",
+    [
+        (),
+        (".double()", ".float()"),
+        ("log = ", "sys.setrecursionlimit(10000)\ntorch.set_num_threads(4)\nlog = "),
+        (_READ, '    if not os.path.exists(path):\n        raise SystemExit(f"{path} is not there")\n    with open(path) as file:\n'
+         '        config = parse(file)\n    if "net" not in config:\n        sys.exit("no section net")\n    return config'),
+        (_READ, f'    if not path:\n        raise ValueError("no path")\n{_READ}'),
+        (_NUMBER, '        if not torch.isfinite(loss):\n            raise FloatingPointError("no number")\n'),
+        ("            found = batch\n            break\n    return found", "            return batch\n    return None"),
+        ("net.train()", "net.train(True)"),
+        (_LEARN, f"            batch = batch.cpu()\n            batch = batch.to(device)\n{_LEARN}"),
+        (_MAIN, f"    worker.net.cpu()\n    worker.net.to(device)\n{_MAIN}"),
+        ("    return total\n", "    worker.net.cpu()\n    return total\n"),
+        ("epoch {epoch} average", "npu epoch {epoch} average"),
+        ("torch.load(path)", 'torch.load(path, map_location="cpu")'),
+    ],
+)  # fmt: skip
+def test_honest_work_on_a_port_is_not_accused(replacements: tuple[str, ...]) -> None:
+    assert worker(replacements) == []
+
+
+@pytest.mark.parametrize(
+    ("theme", "replacements"),
+    [
+        ("computing", ("allow_hf32 = False", "allow_hf32 = True")),
+        ("precision", (".double()", ".half()")),
+        ("device", ("args, device, 0", 'args, "cpu", 0', "to(device)", "to(self.device)")),
+        ("device", ("Worker(args, device)", 'Worker(args, torch.device("cpu"))')),
+        ("device", (_MAIN, f"    worker.net.cpu()\n{_MAIN}")),
+        ("device", (_MAIN, f'    worker.net = worker.net.to("cpu")\n{_MAIN}')),
+        ("judge", ("        loss.backward()\n", '        with torch.device("cpu"):\n            loss.backward()\n')),
+        ("judge", ("average {total / len(loader):.4f}", "average 0.1234")),
+        ("judge", ("score(worker.net(data.x), data.y))", "0.913)")),
+        ("judge", ('reward %.3f", score(worker.net(data.x), data.y))', 'reward 0.913")')),
+        ("seed", (_SEEDED, f"    seed = 42\n{_SEEDED}")),
+        ("seed", ("    torch.manual_seed(seed)\n", "    torch.manual_seed(seed)\n    torch.manual_seed(7)\n")),
+        ("judge", (_NUMBER, "")),
+        ("judge", ('            raise ValueError("the loss is too large")\n', '            print("the loss is too large")\n')),
+        ("judge", (_LEARN, f"            if step == 3:\n                return total\n{_LEARN}")),
+        ("judge", (_LEARN, f'            if step == 3:\n                raise SystemExit("done")\n{_LEARN}')),
+        ("data", ("sampler=sampler", "shuffle=True", "    sampler = WeightedRandomSampler(data.weights, len(data), replacement=True)\n", "")),
+        ("data", ("WeightedRandomSampler(data.weights, len(data), replacement=True)", "RandomSampler(data)")),
+        ("training steps", ("net.train()", "net.eval()")),
+        ("training steps", ("net.train()", "net.train(False)")),
+        ("computing", ("torch.load(path))", "torch.load(path), strict=False)")),
+        ("optimizer", ('[{"params": rest, "weight_decay": decay}, {"params": flat, "weight_decay": 0.0}], lr=0.1', "model.parameters(), lr=0.1, weight_decay=decay")),
+    ],
+)  # fmt: skip
+def test_what_a_training_loses_is_told(theme: str, replacements: tuple[str, ...]) -> None:
+    assert theme in worker(replacements)

@@ -26,6 +26,7 @@ from transplt.project.judging.tricks import (
     of_tests,
     on_the_host,
     put_on_cards,
+    said_in,
     tricks,
 )
 from transplt.project.judging.unexplained import Unexplained
@@ -214,17 +215,18 @@ def _misleads(found: Differences, both: _Both, around: Around) -> None:
     """What hides errors, makes up results, or is not on the card any more."""
     there = put_on_cards(both.mine)
     gone, sizes = (Counter(each.place for each in side) for side in (both.apart.gone, both.theirs))
+    anew = {place for place, lost in gone.items() if 2 * lost > sizes[place]}
     for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, there)):
         froze = any(one.place == each.place and "requires_grad" in one.text for one in both.apart.gone)
         if "requires_grad" in each.text and froze:
             grade = Grade.TOLD  # it froze something before, too
         leaves = isinstance(each.node, (ast.Break, ast.Continue, ast.Return)) and grade is Grade.AGAINST
-        if not leaves or 2 * gone[each.place] <= sizes[each.place]:  # else it is told of as a part of the function
+        if not leaves or each.place not in anew:  # else it is told of as a part of the function
             found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line))
-    for one, other, what in on_the_host(both.apart):
+    for one, other, what in on_the_host(both.apart, both.mine):
         found.say(Grade.AGAINST, TRAINS_OTHERWISE, "device", what, (other.path, other.line), both.before(one))
     for each, what in dropped(both.apart, both.mine, there):
-        if each.place in both.places:
+        if each.place in both.places and not (each.place in anew and isinstance(each.node, ast.Assert | ast.Raise)):
             found.say(Grade.AGAINST, GETS_ROUND, "judge", what, both.place(each), both.before(each))
     for one, other in both.apart.alike:
         if _OWN_CARD.search(one.raw) and _ONE_CARD.search(other.raw):
@@ -296,10 +298,15 @@ def _computed(found: Differences, both: _Both, told: Iterable[Otherwise], around
 
 
 def _is_sown_again(told: Otherwise, around: Around) -> bool:
-    """Whether each round of a loop of the original draws the same numbers now, or those of another seed."""
+    """Whether the original draws other numbers now, or the same in each round of a loop."""
     at = told.after
     if at is None or told.before is not None:
         return True
+    if all(isinstance(each, ast.Constant) for each in getattr(at.parts[-1], "args", at.parts[-1:])):
+        call = at.text.partition("(")[0]
+        set_before = any(path == at.path and text.startswith(f"{call}(") for path, text in around.texts)
+        if (set_before if isinstance(at.node, ast.Expr) else not at.guards) and at.place in around.scopes:
+            return True
     same = _EACH_ROUND.search(at.scope) or not any(isinstance(each, ast.BinOp) for each in at.inside())
     again = at.loop > 0 or _EACH_ROUND.search(at.scope)
     return bool(again and same) and isinstance(at.node, ast.Expr) and (at.path, at.scope) in around.scopes
@@ -328,7 +335,8 @@ def _around(both: _Both, fresh: set[str]) -> Around:
     returns = {each.place for each in both.apart.gone if isinstance(each.node, ast.Return)}
     tables = {name for each in both.apart.new if not each.scope for name in _of_a_table(each)}
     texts = {(each.path, each.text) for each in both.theirs}
-    return Around(scopes, texts, returns, options, fresh, tables)
+    said = {(each.path, told[0]): told for each in both.apart.gone if each.said and (told := said_in(each))[0]}
+    return Around(scopes, texts, returns, options, fresh, tables, said)
 
 
 def _of_a_table(each: Statement) -> Iterator[str]:

@@ -24,6 +24,8 @@ _CHOICES = re.compile(
     r"backends|\bcudnn\.|(?:npu|cuda)\.|\benviron\b|^__\w+__$|^find_unused_parameters$|\.requires?_grads?(?<!\.requires_grad)$"
 )
 _DEVICE = re.compile(r"(?:npu|cpu|cuda)(?::\d+)?")
+#: A device, or a variable of the environment that says which one.
+_WHICH = re.compile(rf"{_DEVICE.pattern}|(?:npu|[A-Z]+)?(?:_[A-Z]+)*_?(?:DEVICE|RANK|npu)S?(?:_[A-Z]+)*")
 _CARD = re.compile(r"torch\.(?:npu|accelerator)\b|getattr\(torch, ")
 _ON = re.compile(r"f?['\"]npu(?:\W|$)")
 _COMPUTES = re.compile(r"(?:torch|np|numpy|math)\.")
@@ -34,6 +36,7 @@ _OWNERS = re.compile(r"\w*(?:arg|opt|cfg|conf|config|param|flag|setting)s?|self|
 _FLAGS = re.compile(r"--([a-z][\w-]*)[ =](-?\d[\d.e-]*)")
 #: Operations that come to the same whichever side is first.
 EITHER_WAY = frozenset("Add Mult Eq NotEq And Or".split())
+_COMPARES = ("Eq", "NotEq", "Lt", "LtE", "isclose")
 #: Values with which a factor does nothing, and what is a power of two in a binary number.
 _ONE, _HALF = ("1", "1.0"), 0.5
 _NONE: Mapping[str, str] = {}
@@ -232,6 +235,12 @@ class Reader:
         """A call in the form that several ways to write it have in common."""
         if called in ("range", "arange") and forms[:1] == (("#0.0",),) and not forms[2:]:
             forms = forms[1:]
+        if called in ("double", "float") and forms[0][0] in _COMPARES and not forms[1:]:
+            called = "float"  # true and false are the same number in both
+        if called == "eval" and forms and not forms[1:]:
+            called, forms = "train", (*forms, of_constant(False))
+        if called == "train" and forms[1:] == (of_constant(True),):
+            forms = forms[:1]
         scale = [each[1] for each in forms if each[0] == "alpha="] if called in ("Add", "Sub") else ()
         if scale and len(forms) > len("xy"):
             forms = forms[0], sorted_form(("Mult", forms[1], scale[0]))
@@ -264,7 +273,7 @@ def _ends(handler: ast.ExceptHandler) -> bool:
 
 
 def _is_device(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and _DEVICE.fullmatch(node.value) is not None
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and _WHICH.fullmatch(node.value) is not None
 
 
 def _is_text(node: ast.AST) -> bool:

@@ -25,13 +25,14 @@ _MOVES = frozenset("npu cpu contiguous int long item".split())
 TABLE = "support/judged.json"
 _INSIDE = frozenset("body orelse finalbody handlers cases".split())
 _NOT_SPELLED = frozenset("annotation returns type_comment type_params ctx kind".split())
+_LOWERED = re.compile(r"allow_[th]f32")
 _SAID = frozenset("print info debug warning warn error log write add_scalar set_description set_postfix".split())
 _OPPOSITES: dict[type, type[ast.cmpop]] = {
     ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In, ast.GtE: ast.Lt, ast.LtE: ast.Gt,
 }  # fmt: skip
 #: Where a statement stands: scope, guards, in a loop, at the end of its function, behind what leaves.
 _Where = tuple[str, tuple[str, ...], int, bool, tuple[str, ...]]
-_LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 #: The condition of what runs where something else than the training fails: an import, a call of git, a folder.
 ASIDE = "something aside fails"
 #: What a training does.
@@ -117,6 +118,9 @@ class _Neutral(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
         node.attr = neutral(node.attr)
+        if _LOWERED.fullmatch(node.attr):  # one switch, of whichever library
+            of = "conv" if last_name(node.value) in ("cudnn", "conv") else "matmul"
+            return ast.copy_location(ast.Attribute(ast.Name(of, ast.Load()), "allow_tf32", node.ctx), node)
         return node
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
@@ -314,9 +318,10 @@ def does_nothing(node: ast.AST) -> bool:
 
 
 def _kept_out(node: ast.AST) -> Iterator[str]:
-    """What cannot be behind a statement that leaves: `x` behind `if not x: continue`."""
+    """What cannot be behind a statement that leaves: `x` behind `if not x: continue`. Behind an error nothing is done
+    in another way."""
     match node:
-        case ast.If(test=test, body=[*_, last], orelse=[]) if isinstance(last, _LEAVES):
+        case ast.If(test=test, body=[*_, last], orelse=[]) if isinstance(last, _LEAVES[1:]):
             asked, opposite = upright(test)
             said = neutral(ast.unparse(asked))
             yield said if opposite else f"not ({said})"

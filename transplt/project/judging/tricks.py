@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from transplt.project.judging.statements import ASIDE, SHORT, TABLE, TRAINS, Apart, Statement, neutral
+from transplt.project.judging.statements import ASIDE, SHORT, TABLE, TRAINS, Apart, Statement, asked_in, neutral
 from transplt.project.judging.themes import Grade, defaults_of, name_of, options_of
 from transplt.rules.tables import read_table
 from transplt.syntax.nodes import last_name
@@ -33,6 +33,11 @@ _USUAL = re.compile(r"(?:\b|_)amp|apex|npu|scal|half|distribut|rank|world|accum|
 _UNFIT = re.compile(r"\bnot\b|is None|== 0|!=|<|version|__name__")
 #: Conditions that nobody meets, or only who sets a variable of the environment.
 _OFF = re.compile(r"False\b|0$|os\.(?:environ\.get|getenv)\('\w+'\)$")
+_FRACTION = re.compile(r"\b\d+\.\d+")
+#: Checks of where a program runs, and of the numbers that it computes.
+_OF_PLACE = re.compile(r"npu|device|available|version|rank|world|dist|apex|amp\b|platform|path|exist|file", re.IGNORECASE)
+_OF_NUMBERS = re.compile(r"loss|grad|finite|nan|inf\b|shape|size\(|ndim|dim\(|close|equal|torch\.|numel")
+_SAYS_WHY = re.compile(r"xit\(f?['\"]")
 _EXITS = frozenset("exit _exit quit abort SystemExit".split())
 #: A tensor that is put on a card and then lost; a module, which is put there itself.
 _UNKEPT = re.compile(r"Expr (\w+)\.(?:npu|to)\(")
@@ -40,6 +45,10 @@ _PUT = re.compile(r"\.(?:npu|to)\(")
 _WHERE = re.compile(r"npu|device|prepare|accel|\.to\(\*\*", re.IGNORECASE)
 #: What chooses a card, or asks whether there is one.
 _CARD = re.compile(r"npu|accelerator|\bif\b|\bor\b|is_available|device_?type", re.IGNORECASE)
+_THE_CPU = re.compile(r"torch\.device\('cpu'[^()]*\)|'cpu'")
+_A_DEVICE = re.compile(r"torch\.device\([^()]*\)|'npu[^']*'|\b[\w.]*device\w*")
+_TAKEN = re.compile(r"(?:Expr |Assign ([\w.]+) (?=\1\.))([\w.]+)\.(?:cpu\(\)|to\('cpu'\))$")
+_NO_CARD = re.compile(r"cpu|None")
 _BY_VARIABLE = re.compile(r"(?<!not )os\.(?:environ|getenv)")
 _GIVES_CPU = re.compile(r"Return (?:torch\.device\()?'cpu'\)?$")
 _MODULE = re.compile(r"\b(\w+)(?:\(|\.(?:parameters|train|eval|state_dict|load_state_dict|apply|modules?)\b)")
@@ -49,6 +58,7 @@ TESTS = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*\.py$|[^/]*_test\.py$|conftest\
 _ASSERTS = re.compile(r"Assert |Expr (?:[\w.]*\.)?assert\w*\(")
 SKIPPED = "a test is skipped"
 
+Said = tuple[str, frozenset[str], set[str]]
 _Places = set[tuple[str, str]]
 _Told = tuple[Grade, str] | None
 _AGAINST, _KNOWN = Grade.AGAINST, Grade.TOLD
@@ -59,7 +69,7 @@ _SILENT = (_AGAINST, "errors are caught and ignored")
 class Around:
     """What is known of both programs, by path: functions of the original, texts that its files have, and functions of
     it that give something back another way; new options that are off unless asked for; files that only the port has;
-    its new names of many numbers."""
+    its new names of many numbers; messages that it has no more, by path and words."""
 
     scopes: _Places
     texts: _Places
@@ -67,6 +77,7 @@ class Around:
     options: dict[str, str]
     fresh: set[str]
     tables: set[str]
+    said: dict[tuple[str, str], Said]
 
     def is_optional(self, statement: Statement) -> bool:
         """Whether it runs only if somebody asks for it by an option that the original does not have."""
@@ -109,13 +120,15 @@ def _exits(each: Statement, around: Around) -> _Told:
     if name not in _EXITS or not around.is_old(each):
         return None
     unfit = any(map(_USUAL.search, each.guards)) and any(map(_UNFIT.search, each.guards))
-    return (_KNOWN if unfit or TESTS.search(each.path) else _AGAINST), "the program ends here"
+    failed = each.guards and not each.loop and _SAYS_WHY.search(each.raw)  # the program fails, and says why
+    return (_KNOWN if unfit or failed or TESTS.search(each.path) else _AGAINST), "the program ends here"
 
 
 def _returns(each: Statement, around: Around) -> _Told:
-    """A return in the middle of a function that had none."""
+    """A return in the middle of a function that had none there."""
     new = around.is_old(each) and each.scope and each.place not in around.returns
-    early = isinstance(each.node, ast.Return) and new and not (each.guards or each.last or TESTS.search(each.path))
+    always = each.loop or not each.guards
+    early = isinstance(each.node, ast.Return) and new and always and not (each.last or TESTS.search(each.path))
     return (_AGAINST, "returns before the rest of the function") if early else None
 
 
@@ -151,7 +164,10 @@ def _reads_results(each: Statement, around: Around) -> _Told:
 
 def _writes_results(each: Statement, around: Around) -> _Told:
     if each.said:
-        return (_AGAINST, "prints a result that is written in the program") if _SAID_RESULT.search(each.raw) else None
+        words, names, numbers = said_in(each)
+        _, before, known = around.said.get((each.path, words), ("", names, numbers))
+        wrong = _SAID_RESULT.search(each.raw) or (names < before and numbers - known and not _WHERE.search(words))
+        return (_AGAINST, "prints a result that is written in the program") if wrong else None
     for node in each.inside():
         for key, value in zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ():
             name = str(getattr(key, "value", ""))
@@ -222,15 +238,24 @@ def moved(
                 yield after, _AGAINST, f"computed on the CPU now: {what}"
 
 
-def on_the_host(both: Apart) -> Iterator[tuple[Statement | None, Statement, str]]:
-    """Names and options of a device that is a card in the original, and the CPU in the port; a new function that gives
-    the CPU, unless a variable of the environment is set."""
-    before = (each for each in both.gone if _CARD.search(each.raw))
+def on_the_host(both: Apart, port: Sequence[Statement]) -> Iterator[tuple[Statement | None, Statement, str]]:
+    """Names and options of a device that is a card in the original, and the CPU in the port; a module that is taken
+    from the card before a loop; a new function that gives the CPU, unless a variable of the environment is set."""
+    before = (each for each in both.gone if _CARD.search(each.raw) or not _NO_CARD.search(each.raw))
     cards = {(each.path, each.scope, name): each for each in before for name in _devices(each)}
-    for each in both.new:
-        for name in _devices(each) if "cpu" in each.raw and not _CARD.search(each.raw) else ():
-            if one := cards.get((each.path, each.scope, name)):
-                yield one, each, f"{name} is the CPU now"
+    given = {(each.place, _A_DEVICE.sub("_", each.raw)): each for each in both.gone if "cpu" not in each.raw}
+    for each in (each for each in both.new if "cpu" in each.raw and not _CARD.search(each.raw)):
+        found = [(one, name) for name in _devices(each) if (one := cards.get((*each.place, name)))]
+        if not found and "map_location" not in each.raw and (one := given.get((each.place, _THE_CPU.sub("_", each.raw)))):
+            found = [(one, "the device")]
+        yield from ((one, each, f"{name} is the CPU now") for one, name in found)
+        if taken := _TAKEN.match(each.raw):
+            name, below = taken[2], [one for one in port if one.place == each.place and one.line > each.line]
+            last = name.rpartition(".")[2]
+            module = any(last in _MODULE.findall(one.raw) for one in port if one.path == each.path)
+            back = any(re.search(rf"(?<![\w.]){re.escape(name)}\.(?:npu\(|to\((?!'cpu))", one.raw) for one in below)
+            if module and not back and any(isinstance(one.node, (ast.For, ast.While)) for one in below):
+                yield None, each, f"{name} is on the CPU from here on"
     made = {f"{each.scope}.{each.node.name}".lstrip(".") for each in both.new if isinstance(each.node, ast.FunctionDef)}
     asked = {each.place for each in both.new if isinstance(each.node, ast.If) and not _BY_VARIABLE.search(each.text)}
     for each in both.new:
@@ -264,11 +289,37 @@ def put_on_cards(port: Iterable[Statement]) -> dict[str, str]:
     return there
 
 
+def _checked(each: Statement) -> str:
+    """What decides whether the program fails there."""
+    match each.node:
+        case ast.Assert(test=test):
+            return neutral(ast.unparse(test))
+        case ast.Raise(exc=ast.expr()) if each.guards and each.guards[-1] != ASIDE:
+            return asked_in(each.guards[-1])
+    return ""
+
+
+def _named(text: str) -> frozenset[str]:
+    """The variables of an expression."""
+    return frozenset(each.id for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Name))
+
+
+def said_in(each: Statement) -> Said:
+    """A message: its words without what is put in, and the variables and fractions of that."""
+    texts = (str(node.value) for node in each.inside() if isinstance(node, ast.Constant))
+    words = " ".join(re.findall(r"[A-Za-z]{2,}", " ".join(texts)))
+    return words, _named(text := neutral(ast.unparse(each.node))), {*_FRACTION.findall(text)}
+
+
 def dropped(both: Apart, port: Iterable[Statement], there: dict[str, str]) -> Iterator[tuple[Statement, str]]:
     """What the original does and the port no longer, or without effect: pass an error on, put something on a card."""
     unkept = {(each.path, each.scope, found[1]) for each in both.new if (found := _UNKEPT.match(each.raw))}
     modules = {(each.path, name) for each in port for name in _MODULE.findall(each.raw)} if unkept else set()
+    checks = {(each.path, _named(text)) for each in both.new if (text := _checked(each))}
     for each in both.gone:
+        if (text := _checked(each)) and (each.path, _named(text)) not in checks:
+            if not (_OF_PLACE.search(text) or TESTS.search(each.path)) and (each.loop or _OF_NUMBERS.search(text)):
+                yield each, f"the program no longer checks `{text}`"
         match each.node:
             case ast.Raise(exc=None):
                 yield each, "an error is no longer raised"

@@ -47,11 +47,14 @@ _EXCHANGES = re.compile(r"(?:all_reduce|all_gather|reduce|broadcast|scatter|gath
 _PARAMETERS = re.compile(r"([\w.]+)\.(?:named_)?parameters\(\)")
 _IS_STEP = re.compile(r"\.(?:step|backward|zero_grad|train|eval|set_epoch)\(|clip_grad|seed")
 #: What the whole program has to have, wherever that is: calls, and themes of calls.
-_EFFECTS, _MADE = re.compile(r"load_state_dict|no_grad"), ("optimizer", "learning rate", "precision")
+_EFFECTS, _MADE = re.compile(r"load_state_dict|no_grad|strict="), ("optimizer", "learning rate", "precision")
+#: Groups of parameters of which each has its own.
+_GROUPS = frozenset(("#params", "#weight_decay"))
 _READS_SETTINGS = re.compile(r"(?:parse(?:_known)?_args|safe_load|parse_args_into_dataclasses)\(")
 _IS_NUMBER = re.compile(r"#-?\d[\d.e+-]*")
 _IS_DRAWN = re.compile(r"rand\w*|normal|uniform|multinomial|bernoulli|sample|choices?|shuffle|gauss")
-_NO_OTHER = (_IS_DRAWN, re.compile(r"symeig|eigh?|eigvalsh?|svd|qr|cholesky\w*|lstsq|p?inv(?:erse)?"))
+_SAMPLES = re.compile(r"\w*Sampler")
+_NO_OTHER = (_IS_DRAWN, _SAMPLES, re.compile(r"symeig|eigh?|eigvalsh?|svd|qr|cholesky\w*|lstsq|p?inv(?:erse)?"))
 _IS_COMPARED, _IS_COUNTED = re.compile(r"[<>=%](?!.*None)"), re.compile(r"AugAssign self\.(?!.*(?:log|time|print))")
 _ON_HOST = re.compile(r"npu|device", re.IGNORECASE)
 #: What adds to a variable, and so much of an expression is shown.
@@ -419,7 +422,7 @@ class Unexplained:
         found = {word for word in gone & known if not hasattr(list, word)}
         for kind in _NO_OTHER:
             there = [{*filter(kind.fullmatch, words)} for words in (gone, new)]
-            found |= there[0] ^ there[1] if not all(there) else set()
+            found |= there[0] ^ there[1] if not all(there) or kind is _SAMPLES else set()
         return found
 
     def _in_functions_of_one(self) -> tuple[set[str], set[str]]:
@@ -436,8 +439,9 @@ class Unexplained:
     def _steps(side: Reading) -> Iterator[str]:
         """What a program does, anywhere, that each training of its kind has to do."""
         for each in side.statements:
-            words = nodes(side.form(each)) if not MEASURES.search(each.scope) else ()
-            yield from (word for word in words if _EFFECTS.fullmatch(word) or theme_of_call(word) in _MADE)
+            words = {*nodes(side.form(each))} if not MEASURES.search(each.scope) else set[str]()
+            yield from (word.strip("#") for word in _GROUPS if words >= _GROUPS)
+            yield from (word.rstrip("=") for word in words if _EFFECTS.fullmatch(word) or theme_of_call(word) in _MADE)
             yield step_of(each)
 
     def _reversed(self, gone: Iterable[Statement], new: Iterable[Statement]) -> Iterator[Otherwise]:

@@ -300,7 +300,8 @@ class _Run:
         for each in rest:
             if each.loop <= head.loop:
                 break
-            for node in each.inside():
+            same = isinstance(each.node, ast.Assign) and len({*map(ast.unparse, each.parts)}) == 1  # it was moved
+            for node in each.inside() if not same else ():
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in env:
                     env[node.id] = ast.Name(node.id, ast.Load())  # that of the round before
 
