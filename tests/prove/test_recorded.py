@@ -268,6 +268,7 @@ def test_a_subset_counts_in_the_data_set_that_it_is_of(tmp_path: Path) -> None:
     assert runs[0] is not None
     loader = runs[0].of("loader")[0].fields
     assert (loader["size"], loader["whole"], loader["subset"]) == (4, 6, Place("main.py", 8))
+    assert (loader["sampled"], loader["made"]) == (Place("main.py", 10), Place("main.py", 11))
 
 
 @pytest.mark.torch

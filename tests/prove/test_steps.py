@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -135,18 +136,22 @@ def test_the_loss_comes_before_the_gradient_and_the_parameter() -> None:
     [
         (7.0, 0.5, None, ""),  # a sum, whose gradients are divided afterwards
         (7.0, 0.6, None, "the loss of step 1 is 7, in the original 1"),
-        (7.0, 0.5, 1.0, "the loss of step 1 is 7, in the original 1"),  # clipping makes gradients alike
+        (7.0, 0.5, (None, None), "the loss of step 1 is 7, in the original 1"),  # clipping makes gradients alike
+        (7.0, 0.5, (2.0, 14.0), "the loss of step 1 is 7, in the original 1"),
+        (7.0, 0.5, (2.0, 2.0), ""),  # they were so before
     ],
 )
-def test_another_loss_with_the_same_gradients(loss: float, grad: float, clip: float | None, found: str) -> None:
-    def step(loss: float, grad: float) -> Training:
+def test_another_loss_with_the_same_gradients(
+    loss: float, grad: float, clip: Sequence[float | None] | None, found: str
+) -> None:
+    def step(loss: float, grad: float, which: int) -> Training:
         told = Told().made().tell("backward", 12, loss=[loss], dtype=["float32"])
         if clip is not None:
-            told.tell("clip", bound=clip)
+            told.tell("clip", bound=1.0, norm=clip[which])
         told.tell("grads", o=0, k=0, g=[[grad, grad / 2, 0.0]])
         return told.tell("step", 14, o=0, k=0, p=[[0.9, 0.45, 0.2, 1]], b={}).training()
 
-    first = first_difference(step(1.0, 0.5), step(loss, grad), PLAIN)
+    first = first_difference(step(1.0, 0.5, 0), step(loss, grad, 1), PLAIN)
     assert (first.what if first is not None else "") == found
 
 

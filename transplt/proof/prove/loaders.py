@@ -33,8 +33,8 @@ def _made(training: Training, key: tuple[int, int]) -> Event:
 
 
 def where(loader: Event) -> Place | None:
-    """The line that makes a loader, else the one that goes through it."""
-    made: Place | None = loader.fields["made"]
+    """The line that makes the sampler of a loader, or the loader, else the one that goes through it."""
+    made: Place | None = loader.fields.get("sampled") or loader.fields["made"]
     return made or loader.place
 
 
@@ -273,7 +273,8 @@ def other_batches(one: Training, other: Training, *, evaluated: bool = False) ->
             before, after = before[:shorter], after[:shorter]
         if before != after:
             what = f"the loader gives {_counted(after)} in epoch {key[1] + 1}, in the original {_counted(before)}"
-            return Difference(what, event.fields.get("subset") or where(event), _made(one, key).fields["made"])
+            made = event.fields.get("subset") or event.fields["made"] or event.place
+            return Difference(what, made, _made(one, key).fields["made"])
     return None
 
 

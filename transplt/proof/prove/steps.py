@@ -241,8 +241,11 @@ def _same_gradients(left: TrainingStep, right: TrainingStep, rounding: Rounding)
     given = [(mine, theirs) for mine, theirs in both if mine is not None and theirs is not None and mine[0] > 0]
     total = math.sqrt(sum(mine[0] ** 2 for mine, _ in given))
     apart = (farthest(mine[:3], theirs[:3]) for mine, theirs in given)
-    known = left.gradients and not (left.skipped or right.skipped or left.clipped or right.clipped)
-    return bool(given and known) and max(apart) <= _SUMMED * rounding.share * total
+    known = left.gradients and not (left.skipped or right.skipped) and len(left.clipped) == len(right.clipped)
+    near = _SUMMED * rounding.share
+    sizes = zip(left.clipped, right.clipped, strict=False)  # behind the clipping gradients show no more
+    known = known and all(None not in each and math.isclose(*each, rel_tol=near) for each in sizes)
+    return bool(given and known) and max(apart) <= near * total
 
 
 def loss_gap(name: Figure, mine: Loss, theirs: Loss, step: int, rounding: Rounding) -> Iterator[Gap]:

@@ -45,8 +45,9 @@ class Loss:
 
 @dataclass(frozen=True)
 class TrainingStep:
-    """The `number`-th step (from 0) of an optimizer; `skipped` by a scaler: then there are no figures; `clipped`: its
-    gradients may be, which hides their size; `sizes`: how many parameters each group of `hyper` has."""
+    """The `number`-th step (from 0) of an optimizer; `skipped` by a scaler: then there are no figures; `clipped`: the
+    norms that its gradients were clipped by, None where not known; `sizes`: how many parameters each group of `hyper`
+    has."""
 
     optimizer: int
     number: int
@@ -58,7 +59,7 @@ class TrainingStep:
     parameters: list[Figures] = field(default_factory=list)
     buffers: dict[str, list[float]] = field(default_factory=dict)
     skipped: bool = False
-    clipped: bool = False
+    clipped: Sequence[Any] = ()
     sizes: Sequence[int] = ()
 
 
@@ -176,7 +177,7 @@ def _read(trace: list[dict[str, Any]], root: Path) -> Training:
 def _event(entry: dict[str, Any], number: int, root: Path) -> Event:
     at = entry.get("at")
     fields = {key: value for key, value in entry.items() if key not in ("e", "at")}
-    for name in ("made", "subset"):
+    for name in ("made", "subset", "sampled"):
         if fields.get(name):
             fields[name] = Place(below(fields[name][0], root), fields[name][1])
     if entry["e"] == "op":
@@ -188,7 +189,7 @@ def _steps(events: Sequence[Event]) -> tuple[list[TrainingStep], dict[int, Optim
     steps: list[TrainingStep] = []
     optimizers: dict[int, Optimizer] = {}
     losses: list[Loss] = []
-    clipped = False
+    clipped: list[Any] = []
     hyper: dict[int, list[dict[str, Any]]] = {}
     sizes: dict[int, list[int]] = {}
     gradients: dict[int, list[list[float] | None]] = {}
@@ -209,7 +210,7 @@ def _steps(events: Sequence[Event]) -> tuple[list[TrainingStep], dict[int, Optim
             pairs = zip(fields["loss"], fields["dtype"], strict=True)
             losses += [Loss(value, dtype, event.place) for value, dtype in pairs]
         elif event.kind == "clip":
-            clipped = True
+            clipped.append(fields.get("norm"))
         elif event.kind == "grads":
             gradients[fields["o"]] = fields["g"]
         elif event.kind in ("step", "skipped"):
@@ -220,5 +221,5 @@ def _steps(events: Sequence[Event]) -> tuple[list[TrainingStep], dict[int, Optim
             else:
                 figures = gradients.pop(which, []), fields["p"], fields["b"]
                 steps.append(TrainingStep(*common, *figures, clipped=clipped, sizes=sizes.get(which, [])))
-            losses, clipped = [], False
+            losses, clipped = [], []
     return steps, optimizers

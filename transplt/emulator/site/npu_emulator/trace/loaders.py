@@ -145,6 +145,21 @@ def _number(loader: Any) -> int:
     return int(_numbers[loader])
 
 
+def _placed(kind: Any) -> None:
+    """Note the lines that make loaders, or samplers."""
+    make = kind.__init__
+
+    @functools.wraps(make)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        if (frame := nearest(1)) is not None:
+            _made[self] = place_of(frame)
+        if kind is torch.utils.data.DataLoader:
+            _order[self] = next(_makes)
+        make(self, *args, **kwargs)
+
+    kind.__init__ = __init__
+
+
 def begun() -> bool:
     """Whether a loader was asked for its batches."""
     return bool(_epochs)
@@ -160,6 +175,7 @@ def install() -> None:
     kind = data.DataLoader
     begin = kind.__iter__
     length = kind.__len__
+    shares = data.distributed.DistributedSampler
     given_lengths = dict(config.trace["lengths"])
 
     @functools.wraps(length)
@@ -179,6 +195,7 @@ def install() -> None:
         emit(
             "loader", loader=which, epoch=_epochs[which], batch=self.batch_size, sampler=type(sampler).__name__,
             shuffle=bool(getattr(sampler, "shuffle", False)), made=_made.get(self),
+            sampled=_made.get(sampler) if isinstance(sampler, shares) else None,
             nth=_order.get(self), length=_length(length, self),
             size=_length(len, self.dataset), whole=_length(len, whole),
             subset=_subsets.get(self.dataset) if isinstance(self.dataset, data.Subset) else None,
@@ -191,17 +208,8 @@ def install() -> None:
             return begin(self)
 
     kind.__iter__ = __iter__
-    make = kind.__init__
-
-    @functools.wraps(make)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        frame = nearest(1)
-        if frame is not None:
-            _made[self] = place_of(frame)
-        _order[self] = next(_makes)
-        make(self, *args, **kwargs)
-
-    kind.__init__ = __init__
+    _placed(kind)
+    _placed(shares)
     choose = data.Subset.__init__
 
     @functools.wraps(choose)
