@@ -130,12 +130,36 @@ def test_a_tensor_that_differs() -> None:
     assert [each.what for each in other_results(_run(w=1.0, b=1.0), _run(w=2.0, b=3.0))] == ["w in a.pt differs"]
 
 
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ("rank 1 loss 0.6\nrank 0 loss 0.5\n", []),
+        ("rank 1 loss 0.6\nrank 0 loss 0.5rank 0 loss 0.5\n", []),  # lines of two in one
+        ("rank 1 loss 0.6\n", []),
+        ("rank 1 loss 0.6\nrank 0 loss 1.0\n", ["0.5 in 'rank # loss #', the migrated program 1"]),
+    ],
+)
+def test_lines_of_ranks_that_mix(lines: str, found: list[str]) -> None:
+    one, other = (
+        replace(_run(output), processes=({"rank": "0", "saves": []}, {"rank": "1", "saves": []}))
+        for output in ("rank 0 loss 0.5\nrank 1 loss 0.6\n", lines)
+    )
+    assert [each.what.removeprefix("the original prints ") for each in other_results(one, other)] == found
+
+
+def test_buffers_that_ranks_send_are_no_files() -> None:
+    one, other = _run(path="<buffer>", w=1.0), _run()
+    assert other_results(one, other) != []
+    ranks = ({**one.processes[0], "rank": "0"}, {"rank": "1", "saves": []})
+    assert other_results(replace(one, processes=ranks), other) == []
+
+
 def test_what_does_not_repeat_is_left_out_and_the_rest_compared() -> None:
     one, again = _run("acc 0.1\nloss 0.5\n", w=1.0, b=2.0), _run("acc 0.9\nloss 0.5\n", w=1.5, b=2.0)
     bounds = within(one, [again])
     but = decided(bounds)
-    assert compared(one) == (2, 2)
-    assert compared(one, but) == (1, 1)
+    assert compared(one, again) == (2, 2)
+    assert compared(one, again, but) == (1, 1)
     assert other_results(one, _run("acc 0.4\nloss 0.5\n", w=1.7, b=2.0), but, bounds) == []
     told = other_results(one, _run("acc 0.4\nloss 0.6\n", w=1.7, b=2.5), but, bounds)
     assert [each.what.split(",")[0] for each in told] == ["the original prints 0.5 in 'loss #'", "b in a.pt differs"]

@@ -11,7 +11,7 @@ import pytest
 from tests.prove.trainings import ROOT, Told, figures
 from transplt.proof.prove.found import Difference
 from transplt.proof.prove.loaders import in_step, same_order
-from transplt.proof.prove.noise import drawn_again, evaluates_with_draws
+from transplt.proof.prove.noise import as_of, drawn_again, evaluates_with_draws
 from transplt.proof.prove.properties import FILES, PARAMETERS, Judged, excused, judge, other_mode
 from transplt.proof.prove.ranks import not_loaded, unequal_ranks
 from transplt.proof.prove.training import Place, Training
@@ -53,6 +53,25 @@ def broken(one: Events, *ranks: Events) -> list[str]:
 
 def batch(*indices: int, loader: int = 0, epoch: int = 0) -> tuple[str, dict[str, Any]]:
     return "batch", {"indices": list(indices), "loader": loader, "epoch": epoch}
+
+
+@pytest.mark.parametrize(
+    ("originals", "ranks", "found"),
+    [
+        ((1, 2), (3, 4), "each rank draws its own random numbers"),
+        ((1, 2), (3, 3), "rank 1 draws the random numbers of rank 0 at step 1; in the original it draws its own"),
+        ((1, 1), (3, 3), ""),  # as in the original
+        ((), (3, 3), ""),
+        ((1, 2), (None, None), ""),
+    ],
+)
+def test_draws_that_no_loader_tells_the_samples_of(
+    originals: Sequence[int], ranks: Sequence[int | None], found: str
+) -> None:
+    both = [[told([noise(drawn)] if drawn else [], rank) for rank, drawn in enumerate(each)]
+            for each in (ranks, originals)]  # fmt: skip
+    told_of = as_of(*both)
+    assert (told_of.what if isinstance(told_of, Difference) else told_of) == found
 
 
 def noise(checksum: int, step: int = 0) -> tuple[str, dict[str, Any]]:

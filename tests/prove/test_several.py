@@ -19,7 +19,7 @@ from transplt.proof.prove.loaders import global_batches, lengths, same_order
 from transplt.proof.prove.noise import drawn_by_all, of_the_global_batch
 from transplt.proof.prove.numbers import writing
 from transplt.proof.prove.proof_text import how_close
-from transplt.proof.prove.ranks import with_cause
+from transplt.proof.prove.ranks import unequal_ranks, with_cause
 from transplt.proof.prove.runs import Replay, Run, Stop
 from transplt.proof.prove.several import Several
 from transplt.proof.prove.training import Place, Training
@@ -289,6 +289,52 @@ def test_mixed_precision_of_ranks_is_judged(steps: list[Step], verdict: str) -> 
     ranks = [told(steps, rank=rank, half=True) for rank in range(2)]
     plain = [told([{}] * len(steps), rank=rank) for rank in range(2)]
     assert str(against_ranks(plain, ranks, ranks, plain)[0].verdict).startswith(verdict)
+
+
+@pytest.mark.parametrize(
+    ("lost", "gained", "cause"),
+    [
+        ("before", "", "all_reduce of the original's train.py:20 is missing"),
+        ("", "before", "all_reduce is not in the original"),
+        ("behind", "", ""),  # what comes later is no cause
+        ("", "behind", ""),
+    ],
+)
+def test_a_collective_that_one_of_two_lacks_comes_before_what_it_causes(lost: str, gained: str, cause: str) -> None:
+    def side(where: str, loss: float) -> list[Training]:
+        found = []
+        for rank in range(2):
+            training = Told().tell("group", rank=rank, world=2).made()
+            for at in ("before", "behind"):
+                if at == where:
+                    training.tell("coll", 20, kind="all_reduce", shape=[1])
+                if at == "before":
+                    training.step(loss=loss)
+            found.append(training.training())
+        return found
+
+    ranks = side(gained, 2.0)
+    part = against_ranks(side(lost, 1.0), ranks, side(lost, 1.0))[-1]
+    assert part.findings.differences[0].cause == cause
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_a_parameter_that_is_changed_behind_the_wrapper(wrapped: bool) -> None:
+    def rank(number: int) -> Training:
+        training = Told().tell("wrap", 4, ids=[7] if wrapped else [8])
+        training.made(start=(1.0 + number,)).events[-1]["ids"] = [7]
+        return training.step().training()
+
+    found = unequal_ranks([rank(0), rank(1)])
+    told = "it was changed after the wrapper of train.py:4 had sent the values of rank 0"
+    assert found is not None and (found.cause == told) is wrapped
+
+
+def test_what_neither_prints_nor_saves_is_not_compared() -> None:
+    ranks = [told([{}], rank=rank) for rank in range(2)]
+    part = against_ranks(ranks, ranks, ranks)[-1]
+    assert str(part.verdict) == "equal: 1 step compared; nothing that the ranks print or save is compared"
+    assert part.left == "nothing that the ranks print or save is compared"
 
 
 LATE, OTHER = (Stop(f"ValueError: {why}", Place("train.py", 20), 1) for why in ("late", "other"))

@@ -42,11 +42,14 @@ _SURE = tuple(
     (re.compile(told), re.compile(words), anywhere)
     for told, words, anywhere in (
         ("no gradients were exchanged", r"no_sync", True),
+        ("changed after the wrapper", r"\w_\(|\.data\b|load_state_dict", True),
         ("on the same device", r"\bcard:\d|\.card\(\d", True),
         (r"starts with other values on rank|the buffer \S+ of rank \d+ is not that", r"seed\w*\(.*rank", True),
         ("sampler is a DistributedSampler|set_epoch is not called", r"Sampler\(", False),
     )
 )
+#: A cause that has its place.
+_PLACED = re.compile(r"'s \S+:\d+ is missing$")
 #: So many lines somebody looks at; where more are others, none of them is the one.
 _FEW = 6
 #: So many statements that a place hangs on are looked at.
@@ -223,7 +226,7 @@ def _moved_to(place: Place, first: Difference) -> Difference:
 
 def _seen(first: Difference) -> str:
     """The cause of a difference that is told at another place."""
-    if first.place is None:
+    if first.place is None or _PLACED.search(first.cause):
         return first.cause
     return f"{first.place}: {first.cause}" if first.cause else f"seen at {first.place}"
 
@@ -236,7 +239,10 @@ def _surely(
     told = f"{first.what}; {first.cause}"
     for kind, words, anywhere in _SURE:
         if kind.search(told):
-            fits = [Place(each.path, line.number) for each in found for line in each.code if words.search(line.text)]
+            lines = [(each.path, line) for each in found for line in each.code if words.search(line.text)]
+            name = re.match(r"\S+(\.\w+) starts", first.what)  # of a parameter, which a line may write
+            own = [each for each in lines if name is not None and re.search(rf"{name[1]}\b", each[1].text)]
+            fits = [Place(path, line.number) for path, line in own or lines]
             hanging = [first.place] if fits and first.place is not None else []
             way = (Place(each.path, line) for each in hanging for part in hangs_on(each) for line in part)
             at = next((each for each in way if each in fits), fits[0] if fits and anywhere else None)

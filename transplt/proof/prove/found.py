@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from transplt.base.render.cell import many
 from transplt.base.render.verdict import Verdict, Word
 from transplt.proof.prove.training import Place
 
@@ -98,6 +99,12 @@ class Findings:
     sides: tuple[str, str] = ("original", "migrated")
     curves: list[Curve] = field(default_factory=list)
     of_ranks: bool | None = False
+
+    @property
+    def counted(self) -> list[str]:
+        """What was compared: `12 steps`, `3 saved tensors`."""
+        counts = (self.steps, "step"), (self.printed, "printed result"), (self.saved, "saved tensor")
+        return [many(count, noun) for count, noun in counts if count]
 
 
 @dataclass(frozen=True)

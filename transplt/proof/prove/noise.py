@@ -76,6 +76,26 @@ def of_its_own(ranks: Sequence[Training], one: Training | None = None) -> Differ
     return again or ("each rank draws its own random numbers" if compared else "")
 
 
+def as_of(ranks: Sequence[Training], originals: Sequence[Training]) -> Difference | str:
+    """Whether no two ranks draw alike at one line and step, where none of the original do, whatever they draw for."""
+    both = [_drawn_by_two(side) for side in (ranks, originals)]
+    if not all(each.of("noise") for each in (*ranks, *originals)) or not originals or both[1] is not None:
+        return ""
+    return both[0] or "each rank draws its own random numbers"
+
+
+def _drawn_by_two(ranks: Sequence[Training]) -> Difference | None:
+    known: dict[tuple[Place | None, int, int, int], int] = {}
+    for rank in ranks:
+        for event in rank.of("noise"):
+            step, number, drawn = (event.fields[name] for name in ("step", "number", "sum"))
+            first = known.setdefault((event.place, step, number, drawn), rank.rank)
+            if first != rank.rank and not event.fields.get("few"):
+                what = f"rank {rank.rank} draws the random numbers of rank {first} at step {step + 1}"
+                return Difference(f"{what}; in the original it draws its own", event.place, step=step + 1)
+    return None
+
+
 def _of_all_once_more(ranks: Sequence[Training], one: Training) -> Difference | None:
     """Numbers behind the training that all ranks draw alike, each a share of how many one process draws there."""
     every = (each.of("backward", "noise") for each in (*ranks, one))

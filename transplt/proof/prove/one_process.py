@@ -156,7 +156,7 @@ class OneProcess:
         if found.reasons:
             return Part(title, Verdict(Word.RUNS, f"ran to its end; {found.reasons[0]}"), found)
         if not told.mixed:
-            found.printed, found.saved = printed.compared(reference.outcome, told.left_out | noise)
+            found.printed, found.saved = printed.compared(reference.outcome, alone.outcome, told.left_out | noise)
             if noise:
                 what = f"{many(len(noise), 'saved tensor')}, whose gradients are only rounding errors"
                 found.reasons.append(f"{what}; the first: {min(noise)}")
@@ -243,9 +243,8 @@ def _title(reference: Run) -> str:
 
 
 def _equal(found: Findings, whose: str, caught: str, *, mixed: bool) -> Verdict:
-    results = [(found.printed, "printed result"), (found.saved, "saved tensor")]
-    beside = " and ".join(many(count, noun) for count, noun in results if count)
-    compared = [*filter(None, (many(found.steps, "step") if found.steps else "", beside))]
+    at = bool(found.steps)
+    compared = [*found.counted[:at], *filter(None, [" and ".join(found.counted[at:])])]
     if not compared:
         what = "ran to the end; no optimizer step, saved tensor, or number behind a word such as loss to compare"
         return Verdict(Word.RUNS, f"{what}{caught}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from transplt.base.disk.replace import write_asked_for
 from transplt.base.render import plots
-from transplt.base.render.cell import figure, many, visible
+from transplt.base.render.cell import figure, visible
 from transplt.base.render.templates import asset, fill
 from transplt.base.render.verdict import Word
 from transplt.proof.prove.found import Curve, Part
@@ -69,12 +69,11 @@ def _setting(name: str, value: Any) -> str:
 
 def _part(part: Part) -> dict[str, Any]:
     found = part.findings
-    counted = ((found.steps, "step"), (found.printed, "printed result"), (found.saved, "saved tensor"))
     return {
         "title": visible(part.title),
         "word": part.verdict.word.value,
         "sentence": visible(part.verdict.sentence),
-        "held": ", ".join(many(count, noun) for count, noun in counted if count),
+        "held": ", ".join(found.counted),
         "close": how_close(part).removeprefix("tolerance: "),
         "differences": [
             {

@@ -57,15 +57,13 @@ def on_cuda(
         found.reasons += [f"two runs of the original differ: {each.what}" for each in itself.values()][:1]
     if found.differences:
         return [Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)]
-    found.printed, found.saved = printed.compared(one.outcome, {*apart})
-    found.printed = found.printed if world == 1 else 0
+    found.printed, found.saved = printed.compared(one.outcome, other.outcome, {*apart})
     return [Part(title, _equal(found, other), found)]
 
 
 def _equal(found: Findings, other: Run) -> Verdict:
     """The verdict where nothing differs that two runs of the original have in common."""
-    counts = [(found.steps, "step"), (found.printed, "printed result"), (found.saved, "saved tensor")]
-    counted = ", ".join(many(count, noun) for count, noun in counts if count)
+    counted = ", ".join(found.counted)
     if not counted:
         ended = f"both stop: {other.stop}" if other.stop is not None else "ran to the end"
         return Verdict(Word.RUNS, f"{ended}; nothing to compare")
@@ -88,7 +86,7 @@ def _apart(one: Run, other: Run) -> dict[str, Difference]:
         first, second = steps.in_common(mine, theirs)
         for gap in precision.comparison(False)(first, second, Rounding(0.0)):
             found.setdefault(f"rank {rank}: {gap.figure}", gap.difference)
-    return {**found, **printed.apart(one.outcome, other.outcome, alone=one.world == 1)}
+    return {**found, **printed.apart(one.outcome, other.outcome)}
 
 
 # --- the project's own tests -----------------------------------------------------------------------------------------

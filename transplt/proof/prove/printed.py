@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from posixpath import basename
 
@@ -79,10 +79,9 @@ def other_saved(one: ScriptRun, several: ScriptRun, rank: Training) -> Differenc
     return next((replace(each, place=place) for each in found), None)
 
 
-def apart(one: ScriptRun, other: ScriptRun, *, alone: bool) -> dict[str, Difference]:
-    """The printed results and saved tensors that two runs do not have to the last bit in common, by their names. Unless
-    a process is `alone`, lines that it prints mix with those of others."""
-    return {name: each for kind in (_printed, _saved)[not alone :] for name, _, each in kind(one, other)}
+def apart(one: ScriptRun, other: ScriptRun) -> dict[str, Difference]:
+    """The printed results and saved tensors that two runs do not have to the last bit in common, by their names."""
+    return {name: each for kind in (_printed, _saved) for name, _, each in kind(one, other)}
 
 
 def within(one: ScriptRun, shaken: Iterable[ScriptRun]) -> dict[str, float]:
@@ -109,17 +108,30 @@ def of_parameters(one: ScriptRun, names: Collection[str]) -> set[str]:
     return {f"{file}: {name}" for file, name in every if any(f".{name}".endswith(f".{each}") for each in names)}
 
 
-def compared(one: ScriptRun, but: Collection[str] = ()) -> tuple[int, int]:
+def compared(one: ScriptRun, other: ScriptRun, but: Collection[str] = ()) -> tuple[int, int]:
     """How many printed results and saved tensors there are to compare."""
     files = {key[0]: tensors for key, tensors in saved_tensors(one).items() if key[0] not in but}
     saved = [f"{file}: {name}" for file, tensors in files.items() for name in tensors]
-    return sum(words not in but for words, _ in printed_results(one.output)), sum(name not in but for name in saved)
+    return sum(words not in but for words, _ in _results(one, other)[0]), sum(name not in but for name in saved)
+
+
+def _of_ranks(one: ScriptRun) -> bool:
+    return len({process.get("rank") for process in one.processes} - {None}) > 1
+
+
+def _results(one: ScriptRun, other: ScriptRun) -> Sequence[list[tuple[str, float]]]:
+    """What the two print. The lines of several ranks mix: in the order of the alphabet, and those that both have."""
+    if not _of_ranks(one):
+        return [printed_results(each.output) for each in (one, other)]
+    both = [printed_results("\n".join(sorted(re.split(r"[\r\n]+", each.output)))) for each in (one, other)]
+    counts = [Counter(words for words, _ in side) for side in both]
+    return [[each for each in side if counts[0][each[0]] == counts[1][each[0]]] for side in both]
 
 
 def _printed(one: ScriptRun, other: ScriptRun) -> Iterator[tuple[str, float, Difference]]:
     """Numbers of lines with a word such as `loss` or `acc` that are not alike, line by line of the same words: the
     words, and how far the two are apart, as a share."""
-    left, right = printed_results(one.output), printed_results(other.output)
+    left, right = _results(one, other)
     theirs: dict[str, list[float | None]] = defaultdict(list)
     for words, value in right:
         theirs[words].append(value)
@@ -164,6 +176,8 @@ def _gap(one: float, other: float, scale: float) -> float:
 def _saved(one: ScriptRun, other: ScriptRun) -> Iterator[tuple[str, float, Difference]]:
     # One rank saves, whatever its number.
     left = saved_tensors(one)
+    if _of_ranks(one):  # they send objects as what is saved in a buffer
+        left = {key: tensors for key, tensors in left.items() if not key[0].startswith("<buffer>")}
     right = {(key[0], mine[1]): value for key, value in saved_tensors(other).items() for mine in left or [key]}
     for key, tensors in left.items():
         file = key[0].rpartition("#")[0]

@@ -43,10 +43,12 @@ class Judged:
 
 
 def judge(
-    trainings: Sequence[Training], one: Training | None, root: Path, faults: Sequence[CollectiveFault] = ()
+    trainings: Sequence[Training], one: Training | None, root: Path, faults: Sequence[CollectiveFault] = (),
+    originals: Sequence[Training] = (),
 ) -> tuple[list[Judged], list[str]]:
     """The properties of these ranks that were seen, and remarks. `one` is the original in one process, where it came
-    to its end: what it does itself is right. `root` is the folder of the program."""
+    to its end: what it does itself is right. `root` is the folder of the program, `originals` are the ranks of a
+    distributed original."""
     world, first = len(trainings), trainings[0]
     steps = min(len(training.steps) for training in trainings)
     made = sum(1 for _ in first.of("coll"))
@@ -56,6 +58,9 @@ def judge(
     results, more = evaluation.together(trainings, one)
     if isinstance(results, Difference) and (at := results.place) is not None:  # to where they are made use of
         results = replace(results, place=Place(at.path, behind_loop(read_source(str(root / at.path)) or "", at.line)))
+    drawn = _noise(trainings, one) or noise.as_of(trainings, originals)
+    if not drawn and any(training.of("noise") for training in trainings):
+        more.append(f"{NOISE}: not judged: no loader tells which samples the random numbers are drawn for")
     apart = ranks.unequal_ranks(trainings)
     schedules = same_schedules(trainings, steps, root, apart is not None)
     if isinstance(results, Difference) and isinstance(schedules, Difference) and schedules.figure == ("scheduler",):
@@ -67,7 +72,7 @@ def judge(
         Judged(PARAMETERS, _same_parameters(apart, steps, schedules)),
         Judged("shares of the data", loaders.shared_out(trainings, one)),
         Judged("order of each epoch", _order(first, one)),
-        Judged(NOISE, _noise(trainings, one)),
+        Judged(NOISE, drawn),
         Judged(BUFFERS, buffers),
         Judged("results of all ranks", results),
         Judged("same schedules", schedules),

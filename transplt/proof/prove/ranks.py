@@ -14,7 +14,7 @@ from transplt.base.render.cell import first_of
 from transplt.proof.prove.found import Difference, Rounding, Width
 from transplt.proof.prove.steps import SETTING, pairs
 from transplt.proof.prove.tolerance import Compare, Figure, Gap, Held, hold, widest
-from transplt.proof.prove.training import Event, Place, Training, TrainingStep
+from transplt.proof.prove.training import Event, Optimizer, Place, Training, TrainingStep
 
 _NOT_SENT = "the values of rank 0 are not sent to the other ranks"
 
@@ -31,7 +31,7 @@ def _other_start(first: Training, other: Training) -> Difference | None:
     """A parameter that starts with other values on another rank; else a network that computes with others, is stepped
     by no optimizer, and has other weights there."""
     both = [(made, other.optimizers[which]) for which, made in first.optimizers.items() if which in other.optimizers]
-    found = [(made, made.name(place), _why(first, None)) for made, remade in both
+    found = [(made, made.name(place), _not_kept(first, made, place)) for made, remade in both
              for place, (mine, theirs) in enumerate(zip(made.start, remade.start, strict=False)) if mine != theirs]
     stepped = {name for made in first.optimizers.values() for name in made.names}
     found += [(made, name, _NOT_SENT) for made, remade in both for name, mine in made.others.items()
@@ -40,6 +40,14 @@ def _other_start(first: Training, other: Training) -> Difference | None:
         what = f"{name} starts with other values on rank {other.rank} than on rank {first.rank}"
         return Difference(what, made.place, step=0, cause=cause)
     return None
+
+
+def _not_kept(first: Training, made: Optimizer, place: int) -> str:
+    """Why a parameter starts with other values on another rank: they were changed behind the wrapper, or never sent."""
+    own = made.ids[place : place + 1]
+    wrap = next((event for event in first.of("wrap") if {*own} & {*event.fields.get("ids", ())}), None)
+    sent = f"it was changed after the wrapper of {wrap.place} had sent the values of rank 0" if wrap is not None else ""
+    return sent or _why(first, None)
 
 
 def _after_a_step(first: Training, other: Training) -> Difference | None:
@@ -240,6 +248,7 @@ def _by_collective(first: Difference, one: Training, other: Training) -> Differe
     names, other_names = (
         [(each.fields["kind"], str(each.fields.get("shape"))) for each in events] for events in (left, right)
     )
+    ends = _felt(first, one), _felt(first, other)
     matcher = difflib.SequenceMatcher(None, names, other_names, autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal":
@@ -248,11 +257,21 @@ def _by_collective(first: Difference, one: Training, other: Training) -> Differe
         around = right[c] if c < len(right) else None
         made = gained or lost
         assert made is not None
-        what = f"{made.fields['kind']} {'of the original is missing' if gained is None else 'is not in the original'}"
+        if made.index >= ends[made is gained]:
+            break  # it comes later than what it would have to cause
+        what = f"{made.fields['kind']} is not in the original"
+        what = f"{made.fields['kind']} of the original's {made.place} is missing" if gained is None else what
         here = gained or around
         places = here.place if here else None, lost.place if lost else None
         return replace(first, place=places[0], original=places[1], cause=what, event=True)
     return replace(first, what=f"rank {other.rank}: {first.what}")
+
+
+def _felt(first: Difference, training: Training) -> float:
+    """The event in which a difference shows: a loss in a backward pass, what has a figure in the step behind it."""
+    step = next((each for each in training.steps if each.number + 1 == first.step), None)
+    passes = [each.index for each in training.of("backward") if step is not None and each.index < step.index]
+    return math.inf if step is None else step.index if first.figure or not passes else passes[-1]
 
 
 def asked_collectives(training: Training) -> list[Event]:

@@ -8,15 +8,15 @@ from functools import partial
 
 from transplt.base.render.cell import many
 from transplt.base.render.verdict import Verdict, Word
-from transplt.proof.prove import averages, ends, loaders, precision, properties, races, ranks, shares, sizes, steps
+from transplt.proof.prove import averages, ends, loaders, precision, printed, properties, races, ranks, shares, steps
 from transplt.proof.prove.branches import draws_by_itself, matched
 from transplt.proof.prove.detail import first_other_share
 from transplt.proof.prove.found import Difference, Findings, Part
 from transplt.proof.prove.noise import drawn_by_all, of_the_global_batch
 from transplt.proof.prove.numbers import of_number, writing
-from transplt.proof.prove.printed import other_saved, reworded
-from transplt.proof.prove.runs import Replay, Run, Runner, at_once
+from transplt.proof.prove.runs import TWICE, Replay, Run, Runner, at_once
 from transplt.proof.prove.shaken import Shaken
+from transplt.proof.prove.sizes import other_sizes
 from transplt.proof.prove.tolerance import PLAIN, REORDERED, Held, compared_whole, hold
 from transplt.proof.prove.training import Training
 
@@ -95,7 +95,8 @@ class Several:
         found.steps = min(len(training.steps) for training in run.trainings)
         one = reference.first if reference.stop is None else None
         root = self.migrated.project.root
-        judged, found.remarks = properties.judge(run.trainings, one, root, run.faults)
+        twins = twin.trainings if twin is not None else ()
+        judged, found.remarks = properties.judge(run.trainings, one, root, run.faults, twins)
         if twin is not None:
             theirs, _ = properties.judge(twin.trainings, one, self.original.project.root)
             judged = properties.excused(judged, theirs, matched(self.original.project.root, root))
@@ -147,7 +148,33 @@ class Several:
         if held.first is not None:
             found.differences.append(self._located(held.first, originals[0], rank))
             return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
-        return _agreeing(title, found, held)
+        part, ended = _agreeing(title, found, held), several.stop is not None
+        if mixed or ended:
+            why = "since the programs stop" if ended else "since only one is in mixed precision"
+            found.reasons.append(f"what is printed and saved, {why}")
+            return part
+        if (other := self._other_result(twin, several, shaken, found)) is not None:
+            found.differences.append(self._located(other, originals[0], rank))
+            return Part(title, Verdict(Word.DIFFERS, str(other)), found)
+        left = "" if found.printed or found.saved else "nothing that the ranks print or save is compared"
+        told = left or " and ".join(found.counted[bool(found.steps) :])
+        return replace(part, verdict=replace(part.verdict, sentence=f"{part.verdict.sentence}; {told}"), left=left)
+
+    def _other_result(self, twin: Run, several: Run, shaken: Shaken, found: Findings) -> Difference | None:
+        """What the ranks print or save otherwise than those of the original do each time; counts what is compared."""
+        several, told = printed.renamed(twin, several)
+        found.remarks += told
+        one, other = twin.outcome, several.outcome
+        noise = printed.of_parameters(one, steps.rounding(twin.trainings[0]))
+        results = printed.other_results(one, other, noise)
+        if results:
+            self.announce(f"the original with {twin.world} processes again, to see whether two runs agree")
+            noise |= {*printed.apart(one, self.original.run(twin.world, again=TWICE).outcome)}
+            bounds = shaken.within(one)
+            noise |= printed.decided(bounds)
+            results = printed.other_results(one, other, noise, bounds)
+        found.printed, found.saved = printed.compared(one, other, noise)
+        return next(iter(results), None)
 
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
         """W processes against one that is given what they had. Of what is drawn for the samples of all, and of what
@@ -166,7 +193,7 @@ class Several:
         with which batches."""
         draws = draws_by_itself(self.migrated.project.root, self.migrated.inserted)
         other, rank = reference.stop is not None or has_groups(reference) or draws, several.trainings[0]
-        other = other or reworded(reference.outcome, several.outcome)
+        other = other or printed.reworded(reference.outcome, several.outcome)
         starter = self.migrated if other else self.original
         alone = reference.first if starter is self.original else rank
         lengths = loaders.lengths(rank, alone) if alone is not None else {}
@@ -207,13 +234,13 @@ class Several:
         lacks = lacks if first is None or (first.step or 0) < 2 or first.figure[:1] in ((), ("number",)) else ""
         told = partial(averages.other_average, single.outcome, several.outcome, rank, world, self.migrated.project.root)
         if first is None and not mixed:  # steps that agree are those of the same draws, whatever is known of these
-            first = told() or (None if why or lacks else other_saved(single.outcome, several.outcome, rank))
+            first = told() or (None if why or lacks else printed.other_saved(single.outcome, several.outcome, rank))
             why = lacks = ""
         if first is None:
             return _agreeing(title, found, held)
         if why or lacks:
             root = self.migrated.project.root
-            sized = sizes.other_sizes(one, several.trainings, meant, rounding, same_data=not lacks, root=root)
+            sized = other_sizes(one, several.trainings, meant, rounding, same_data=not lacks, root=root)
             if sized is None and why and not mixed:
                 sized = told(about=True)
             if sized is not None:
