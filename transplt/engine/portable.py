@@ -350,9 +350,7 @@ class _Forms(Form):
             return self._untaken(edit, node)
         for taken in every:
             name = taken.full.rpartition(".")[2]
-            calls = [call_of(use) for use, _ in taken.uses]
-            named = all(call is not None and not call.args for call in calls)
-            kept = taken.full in _CUSTOM or (self.own_autocast and taken.full == _AUTOCAST[0] and named)
+            kept = taken.full in _CUSTOM or (self.own_autocast and taken.full == _AUTOCAST[0] and _is_named(taken))
             if kept and not taken.alias.asname and self.name(edit, name, freed=True) == name:
                 gone.append(taken.alias)  # what it decorates keeps its line
                 continue
@@ -456,3 +454,9 @@ class _Forms(Form):
             found.append(told)
         self.done.update(id(name) for taken in every for name, _ in taken.uses)
         return found
+
+
+def _is_named(taken: Taken) -> bool:
+    """True where all uses of a name are calls without arguments by position."""
+    calls = [call_of(use) for use, _ in taken.uses]
+    return all(call is not None and not call.args for call in calls)

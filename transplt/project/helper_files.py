@@ -85,11 +85,7 @@ def with_additions(
             sha256=write_file(out, path, new, found[path].mode) if out else "",
             patch=unified_diff(path, data, new, edits) if patches else b"",
         )  # fmt: skip
-    for at, record in enumerate(records):  # what a file calls of a module that is there
-        if record.helper is not None and not done.isdisjoint(record.helper.paths):
-            paths = tuple(path for path in record.helper.paths if path not in done)
-            records[at] = replace(record, helper=record.helper._replace(paths=paths) if paths else None)
-    return records
+    return [_without(record, done) for record in records]
 
 
 def _notice(worker: FileWorker[FileRecord], entries: Sequence[Entry], records: Sequence[FileRecord], path: str) -> str:
@@ -99,6 +95,14 @@ def _notice(worker: FileWorker[FileRecord], entries: Sequence[Entry], records: S
     found = Counter(match[1].replace("\r", "") if (match := _TOP.match(text)) else "" for text in texts)
     notice = next((text for text, times in found.items() if times * 2 > len(texts)), "")
     return _YEARS.sub("", notice) if _OF_A_LICENCE.search(notice) and not _OF_AN_AUTHOR.search(notice) else ""
+
+
+def _without(record: FileRecord, there: Collection[str]) -> FileRecord:
+    """A record of a file that calls no module which is there."""
+    if record.helper is None or not any(path in there for path in record.helper.paths):
+        return record
+    paths = tuple(path for path in record.helper.paths if path not in there)
+    return replace(record, helper=record.helper._replace(paths=paths) if paths else None)
 
 
 def _called(records: Sequence[FileRecord]) -> dict[str, set[str]]:

@@ -7,14 +7,14 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from transplt.base.disk.walk import Entry
 from transplt.base.finding import FileResult, Finding, Level
 from transplt.base.language import Sentence, marked
-from transplt.base.text.requirement import normalised
+from transplt.base.text.requirement import Requirement, normalised
 from transplt.base.text.source import Source
 from transplt.engine.files.dependencies.codes import ADDED, BOUND_BY, INDEX, NOT_ADDED, PYTHON
 from transplt.engine.files.dependencies.others import OF_CANN, floors, is_for_others, needed_by_cann, without_elsewhere
@@ -123,14 +123,11 @@ def with_twins(
         maker = None if any(each in found for each in twins(record.path)) else _MAKERS.get(record.kind)
         if maker is not None and (twin := maker(worker, found[record.path], record)) is not None:
             wanted[at] = twin
-    count = Counter(each.path for each in wanted.values())
-    for at in [at for at, each in wanted.items() if count[each.path] > 1 and records[at].path.endswith(".toml")]:
-        records[at] = wanted.pop(at).original  # a list has a twin of that name
+    _without_doubles(wanted, records)
     there = {(each.code, (str if each.code == CODE else posixpath.dirname)(each.path))
              for each in wanted.values() if not each.why}  # fmt: skip
     counts = Counter(code for code, _ in there)
-    lists = (twin for each in records if each.kind == FileKind.REQUIREMENTS.value for twin in twins(each.path))
-    listed = any(code == ADDED for code, _ in there) or any(each in found for each in lists)
+    listed = _is_listed(found, records, wanted.values())
     for at, twin in wanted.items():
         why = twin.why or _why_none(worker, twin, counts[twin.code], f"{records[at].path.rpartition('.')[0]}.in", found)
         if not why and twin.path in made:
@@ -147,6 +144,19 @@ def with_twins(
         made[twin.path] = replace(new, findings=(*new.findings, *_as_far(record, twin.left)))
         records[at] = replace(twin.original, findings=_as_far(record, twin.original.findings))
     return [*records, *made.values()]
+
+
+def _without_doubles(wanted: dict[int, _Twin], records: list[FileRecord]) -> None:
+    """Take out the twin of a pyproject.toml where a list has one of that name."""
+    count = Counter(each.path for each in wanted.values())
+    for at in [at for at, each in wanted.items() if count[each.path] > 1 and records[at].path.endswith(".toml")]:
+        records[at] = wanted.pop(at).original
+
+
+def _is_listed(found: Collection[str], records: Sequence[FileRecord], wanted: Iterable[_Twin]) -> bool:
+    """Whether there is a list of packages for NPUs, or will be."""
+    there = (twin for each in records if each.kind == FileKind.REQUIREMENTS.value for twin in twins(each.path))
+    return any(each.code == ADDED and not each.why for each in wanted) or any(each in found for each in there)
 
 
 def _why_none(worker: FileWorker[Any], twin: _Twin, count: int, source: str, found: Mapping[str, Entry]) -> str:
@@ -255,14 +265,21 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
     done = (INDEX,) if name.endswith(".txt") else ()  # which pip reads from there
     of_raised = Sentence(_RAISED, twin=posixpath.basename(twin))
     left = [each for each in result.findings if not each.applied and each.code not in done]
-    for at, each in enumerate(left):  # versions that the twin answers with others
-        bounded = each.code == PYTHON and each.detail(BOUND_BY)
-        if bounded or (each.code in (PYTHON, TOO_OLD) and normalised(each.api) in raised):
-            left[at] = replace(each, level=Level.INFO, help=of_raised)
+    left = [replace(each, level=Level.INFO, help=of_raised) if _is_settled(each, raised) else each for each in left]
     original = replace(record, findings=tuple(left), ledger=result.ledger, tokens=result.tokens)
-    local = _ON_A_MACHINE.search(source.text)  # as pip freeze has printed it
-    why = Sentence(_LOCAL, twin=twin, line=source.text.count("\n", 0, local.end()) + 1) if local is not None else ""
-    return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original, why=why)
+    return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original, why=_not_for_others(source.text, twin))
+
+
+def _not_for_others(text: str, twin: str) -> str:
+    """Why a list, as pip freeze has printed it, is for one machine alone; empty where it is for others too."""
+    local = _ON_A_MACHINE.search(text)
+    return Sentence(_LOCAL, twin=twin, line=text.count("\n", 0, local.end()) + 1) if local is not None else ""
+
+
+def _is_settled(finding: Finding, raised: Collection[str]) -> bool:
+    """True for a finding on versions that a twin with other ones answers."""
+    bounded = finding.code == PYTHON and bool(finding.detail(BOUND_BY))
+    return bounded or (finding.code in (PYTHON, TOO_OLD) and normalised(finding.api) in raised)
 
 
 def _packages(
@@ -295,12 +312,7 @@ def _packages(
     lead = {"#": last["dash"].partition("-")[0]}  # of a comment
     rows = (f"{lead.get(each[0], last['dash'])}{each}" for each in needs)
     text = newline.join((text[: last.end()], *rows)) + text[last.end() :]
-    text = _EMPTY.sub("", text)
-    if not any(each.section == CONDA and _OF_CHANNEL.match(normalised(each.name)) for each in listed):
-        # The channel of torch, where nothing else of it is from there.
-        text = _CHANNEL.sub(lambda the: f"{the[1]}{the[4] or ''}" if the[4] or "-" in the[1]
-                            else f"{the[1]}{the[2]}defaults{the[3]}", text)  # fmt: skip
-    return _NAME.sub(r"\g<0>-npu", text, count=1), raised
+    return _NAME.sub(r"\g<0>-npu", _without_channel(_EMPTY.sub("", text), listed), count=1), raised
 
 
 def _once(text: str, name: str) -> str:
@@ -315,6 +327,14 @@ def _once(text: str, name: str) -> str:
     for start, end in reversed(again):
         text = text[:start] + text[end:].removeprefix("\r").removeprefix("\n")
     return text
+
+
+def _without_channel(text: str, listed: Sequence[Requirement]) -> str:
+    """A list of conda's without the channel of torch, where nothing else of it is from there."""
+    if any(each.section == CONDA and _OF_CHANNEL.match(normalised(each.name)) for each in listed):
+        return text
+    return _CHANNEL.sub(lambda the: f"{the[1]}{the[4] or ''}" if the[4] or "-" in the[1]
+                        else f"{the[1]}{the[2]}defaults{the[3]}", text)  # fmt: skip
 
 
 def _with_bounds(needs: Sequence[str], found: Sequence[Finding], raised: Collection[str]) -> list[str]:
@@ -340,15 +360,8 @@ def _raised(text: str, name: str, releases: Releases, result: FileResult) -> tup
             new[start, end] = ("python", f"={releases.pythons[0]}", _TOO_WIDE if fit else _TOO_OLD)
             # which conda's builds of an old pip are not for
             new |= {each.clauses: (each.name, "", _TOO_OLD) for each in listed if each.name == "pip" and each.versions}
-    # The exact pins that go with these: all where pip freeze has printed the list, as it has those of what is dragged
-    # in, and what is newer now asks for newer ones; and conda's beside another Python.
-    pinned = [each for each in listed if _EXACT.fullmatch(each.versions.strip()) and not each.address]
-    frozen = bool(new) and {normalised(each.name) for each in pinned} >= _DRAGGED_IN
-    of_python = any(package == "python" for package, _, _ in new.values())
-    for each in pinned if frozen or of_python else ():
-        free = normalised(each.name) not in {*companions(), *TORCH, TORCH_NPU, "python"}
-        if free and (frozen or each.section == CONDA):
-            new.setdefault(each.clauses, (each.name, _EXACT.sub(r">=\1", each.versions.strip()), ""))
+    for each in _floors(listed, {package for package, _, _ in new.values()}):
+        new.setdefault(each.clauses, (each.name, _EXACT.sub(r">=\1", each.versions.strip()), ""))
     return _replaced(text, new), {normalised(package) for package, _, _ in new.values()}
 
 
@@ -362,6 +375,16 @@ def _replaced(text: str, new: dict[tuple[int, int], tuple[str, str, str]]) -> st
         rest = _REMARK.sub("", text[end:]) if reason else text[end:]
         text = f"{text[: at.end()]}{why}{text[at.end() : start]}{versions}{rest}"
     return f"{_FLOORS}{newline}{text}" if whole else text
+
+
+def _floors(listed: Sequence[Requirement], raised: Collection[str]) -> list[Requirement]:
+    """The exact pins that go with what is `raised`: all where pip freeze has printed the list, as it has those of what
+    packages drag in, and what is newer now asks for newer ones; and conda's beside another Python.
+    """
+    pinned = [each for each in listed if _EXACT.fullmatch(each.versions.strip()) and not each.address]
+    frozen = bool(raised) and {normalised(each.name) for each in pinned} >= _DRAGGED_IN
+    free = (each for each in pinned if normalised(each.name) not in {*companions(), *TORCH, TORCH_NPU, "python"})
+    return [each for each in free if frozen or ("python" in raised and each.section == CONDA)]
 
 
 def _on_top(name: str, result: FileResult, releases: Releases, names: Collection[str]) -> list[str]:

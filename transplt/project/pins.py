@@ -10,7 +10,7 @@ from pathlib import Path
 
 from transplt.base.errors import reason
 from transplt.base.text.regular_file import LOCKS, REQUIREMENTS, read_regular
-from transplt.base.text.requirement import normalised
+from transplt.base.text.requirement import Requirement, normalised
 from transplt.engine.files.dependency_files import FOLDERS, requirements_of
 from transplt.engine.files.kind import FileKind, kind_of
 
@@ -116,11 +116,15 @@ def _of_file(name: str, text: str, wanted: dict[str, str], every: bool) -> Itera
         package = wanted.get(normalised(asked.name))
         if package is not None and (asked.specifier or every):
             specifier = asked.specifier or ("@" if asked.address else "*")
-            # One of a setup.py is looked for by its words.
-            words = rf"(?<![\w.-]){re.escape(asked.name)}(?=[ \t]*{re.escape(asked.versions.strip()[:3])})"
-            found = None if asked.end else re.search(words, text)
-            place = found.span() if found is not None else (asked.start, asked.end)
-            yield Pin(name, package, specifier, asked.marker, asked.section, place, text)
+            yield Pin(name, package, specifier, asked.marker, asked.section, _place(asked, text), text)
+
+
+def _place(asked: Requirement, text: str) -> tuple[int, int]:
+    """Where a requirement stands; one of a setup.py is looked for by its words."""
+    if asked.end:
+        return asked.start, asked.end
+    at = re.search(rf"(?<![\w.-]){re.escape(asked.name)}(?=[ \t]*{re.escape(asked.versions.strip()[:3])})", text)
+    return at.span() if at is not None else (0, 0)
 
 
 def _included(name: str, text: str, folder: Path) -> Iterator[str]:

@@ -201,6 +201,13 @@ def floors_met(imported: Collection[str], data: bytes) -> tuple[tuple[str, str],
     return tuple(sorted(found))
 
 
+def _needed(row: dict[str, Any], met: Collection[tuple[str, str]] | None) -> str:
+    """The first version that works, of what a project uses of a package; empty where any will do."""
+    if met is None or "floors" not in row:
+        return str(row.get("first", ""))
+    return max((version for package, version in met if package == row["import"][0]), key=numbers_of, default="")
+
+
 def advice_on_requirement(
     name: str, versions: str, met: Collection[tuple[str, str]] | None = None
 ) -> PackageAdvice | None:
@@ -223,10 +230,7 @@ def advice_on_requirement(
     first = row.get("first")
     if first is None or not _below(versions, numbers_of(first)):
         return None
-    shown, needed = "".join(versions.split()), str(first)
-    if met is not None and "floors" in row:  # the first that works, of what the project uses; any will do for nothing
-        used = (version for package, version in met if package == row["import"][0])
-        needed = max(used, key=numbers_of, default="")
+    shown, needed = "".join(versions.split()), _needed(row, met)
     if not needed or not _below(versions, numbers_of(needed)):
         message = (
             f"the requirement {name} {shown} limits it to versions below {first}, from which on it supports NPUs; "

@@ -75,28 +75,36 @@ def body(
     # What stops a file that stays stops the training that comes to it.
     first = [each for each in _left(sure, {}, newer) if _is_met_first(each)]
     parts = [each for each in _left(sure, stopped, newer) if each.title not in {one.title for one in first}]
-    lines = ["## What this does", "", *_first(first, stopped, programs)]
-    if modules:
-        places = [f"`{visible(each)}`" for each in modules]
-        listed = f" Packages: {' or '.join(f'`{visible(each)}`' for each in lists)}." if lists else ""
-        lines += [_ABOUT.format(f"{len(places)} files" if places[_MOST_OF_ONE:] else ", ".join(places)), ""]
-        lines += [f"On an NPU it needs CANN and torch-npu; it is written for {torch}.{listed}", ""]
+    lines = ["## What this does", "", *_first(first, stopped, programs), *_about(modules, torch, lists)]
     subjects = {each.subject for each in decisions("portable") if "merged alone" in each.why}
     if apart := [f"“{visible(each)}”" for each in dict.fromkeys(commits) if each in subjects]:
         lines += [f"{', '.join(apart)}: not for NPUs, and can be merged alone.", ""]
-    lines += ["## What was proved", ""]
-    if run is not None and proof is not None:
-        command = visible(shlex.join((run.script, *run.arguments)))
-        lines += [f"- `{command}`, on an emulated NPU and on a stand-in for CUDA: {visible(str(proof))}"]
-    lines += [f"- {'No' if proof is not None else 'Nothing was run, and no'} card was used."]
-    lines += ["- After each commit the changed Python files compile as before."]
-    lines += [f"- {visible(each)}" for each in checks if ": not run" not in each]
+    lines += ["## What was proved", "", *_proved(run, proof, checks)]
     items = _at_most([*_items(parts)])
     known = f"is known {'for certain ' * (len(sure) < len(stops))}that stops it on an NPU."
     beside = [_BESIDE, ""] * any(not OF_ANY_DEVICE.issuperset(each.codes) for each in parts)
     told = [*beside, *items] if items else [f"Nothing {'else ' * bool(first or stopped)}{known}"]
     lines = lines if commits else ["## What this does", "", "No change: there is nothing in this project to convert."]
     return "\n".join([*lines, "", "## What is left", "", *told]) + "\n"
+
+
+def _about(modules: Sequence[str], torch: str, lists: Sequence[str]) -> Iterator[str]:
+    """Where the accelerator is chosen, and what it needs."""
+    if modules:
+        places = [f"`{visible(each)}`" for each in modules]
+        listed = f" Packages: {' or '.join(f'`{visible(each)}`' for each in lists)}." if lists else ""
+        yield from (_ABOUT.format(f"{len(places)} files" if places[_MOST_OF_ONE:] else ", ".join(places)), "")
+        yield from (f"On an NPU it needs CANN and torch-npu; it is written for {torch}.{listed}", "")
+
+
+def _proved(run: RunOptions | None, proof: Verdict | None, checks: Sequence[str]) -> Iterator[str]:
+    """What was done with the branch, and on what."""
+    if run is not None and proof is not None:
+        command = visible(shlex.join((run.script, *run.arguments)))
+        yield f"- `{command}`, on an emulated NPU and on a stand-in for CUDA: {visible(str(proof))}"
+    yield f"- {'No' if proof is not None else 'Nothing was run, and no'} card was used."
+    yield "- After each commit the changed Python files compile as before."
+    yield from (f"- {visible(each)}" for each in checks if ": not run" not in each)
 
 
 def _first(
@@ -143,9 +151,8 @@ def _left(actions: Sequence[Action], stopped: Mapping[str, str], newer: Collecti
     """
     for part in actions:
         bound = part.codes == (TOO_OLD,) and not any(_is_late(each) or each.api == "torch" for each in part.findings)
-        read = (each for each in part.findings
-                if bound or (each.code == _CONFIGURED and not each.blocks) or _CODE.search(each.path))  # fmt: skip
-        code = [each for each in read if not (aside(each) or each.path in stopped)]
+        met = (each for each in part.findings if bound or _is_met(each))
+        code = [each for each in met if not (aside(each) or each.path in stopped)]
         known = (each for each in code if each.late != "branch" or each.option or each.detail("function")
                  or each.code in _OF_KERNELS)  # fmt: skip
         named = {each.api.partition(".")[0] for each in known}
@@ -156,6 +163,11 @@ def _left(actions: Sequence[Action], stopped: Mapping[str, str], newer: Collecti
 def _is_late(finding: Finding) -> bool:
     """True for what the main program does not load as it starts."""
     return bool(finding.late or finding.detail("program"))
+
+
+def _is_met(finding: Finding) -> bool:
+    """True for what is in code, and for a value that the code reads."""
+    return (finding.code == _CONFIGURED and not finding.blocks) or _CODE.search(finding.path) is not None
 
 
 def _items(parts: Sequence[Action]) -> Iterator[str]:
@@ -187,8 +199,11 @@ def _since(part: Action) -> str:
         package, sign, version = each.detail("gone").split() or ("", "", "0")
         if match := None if version != "0" else _SINCE.search(each.message):
             package, sign, version = match[2] or each.api.partition(".")[0], ">" if match[1] else ">=", match[3]
-        bounds = (first.get(package, f"{sign} {version}"), f"{sign} {version}")
-        first[package] = min(bounds, key=lambda each: numbers_of(each.rpartition(" ")[2]))
+        first[package] = min(first.get(package, f"{sign} {version}"), f"{sign} {version}", key=_version)
     newer = "newer releases" if "" in first else " or ".join(f"{each} {first[each]}" for each in sorted(first))
     imported = any(each.blocks == "import" for each in part.findings)
     return f"{'at import ' * imported}with {newer} on every device"
+
+
+def _version(bound: str) -> tuple[int, ...]:
+    return numbers_of(bound.rpartition(" ")[2])

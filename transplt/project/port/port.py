@@ -227,14 +227,11 @@ def port(
         checks = [*tools.differences(grown.folder)]
         done.notes += checks
         if portable:
-            held_by = sorted({*modes, *(each.path for each in files)})
-            there = (each for each in held_by if each.endswith((".py", ".ipynb")) and (grown.folder / each).is_file())
-            read = ((path, read_regular(grown.folder / path, OTHER)) for path in there)
-            code = ((path, data if path.endswith(".py") else python_of_cells(data) or b"") for path, data in read)
+            lists = _lists(result.edits, own)
             done.body = body(
-                [path for path, data in code if has_choice(data)], subjects(top, begun, grown.tip),
-                checklist.target(result), run, done.proof, checks, done.left, _lists(result.edits, own),
-                _stopped(result), {each.api for each in result.findings if each.code in OLD_PINS} - {"pkg_resources"},
+                _choosing(grown.folder, {*modes, *(each.path for each in files)}), subjects(top, begun, grown.tip),
+                checklist.target(result), run, done.proof, checks, done.left, lists, _stopped(result),
+                {each.api for each in result.findings if each.code in OLD_PINS} - {"pkg_resources"},
                 _programs(result),
             )  # fmt: skip
             if NOT_READY in done.body:
@@ -425,6 +422,13 @@ def _commit_container(grown: _Branch, done: Port, name: str) -> None:
     grown.write({devcontainer.NAME: text.encode()})
     subject = "Describe a container with an emulated NPU"
     done.commits.append(Commit(grown.commit([devcontainer.NAME], f"{subject}\n"), subject))
+
+
+def _choosing(folder: Path, paths: Collection[str]) -> list[str]:
+    """The modules, scripts and notebooks of a project that choose its accelerator."""
+    files = (path for path in sorted(paths) if path.endswith((".py", ".ipynb")) and (folder / path).is_file())
+    read = ((path, read_regular(folder / path, OTHER)) for path in files)
+    return [path for path, data in read if has_choice(data if path.endswith(".py") else python_of_cells(data) or b"")]
 
 
 def _commit_checklist(

@@ -175,14 +175,10 @@ def _guarded(file: Changed, source: Source) -> Iterator[tuple[set[int], set[int]
                     named.setdefault(name_of(target), []).extend(inside)
     for node in nodes:
         if isinstance(node, ast.FunctionDef):
-            inside = within(node)
-            cards = {id(edit) for edit in inside if edit.api.endswith(".set_device")}
-            if cards and (backends := {id(edit) for edit in inside if edit.code == _BACKEND}):
-                yield cards, backends
-        if isinstance(node, ast.Call) and edits and len(called := within(node.func)) == 1:
-            values = (*node.args, *(each.value for each in node.keywords))
-            if given := {id(each) for value in values for each in within(value)}:
-                yield given, {id(called[0])}
+            yield from _card_and_backend(within(node))
+        if isinstance(node, ast.Call) and edits and (called := within(node.func)):  # with what it is given
+            given = (each for value in (*node.args, *(each.value for each in node.keywords)) for each in within(value))
+            yield {*map(id, given)}, {*map(id, called)}
         if (found := _question(node)) is None:
             continue
         test, body = found
@@ -190,6 +186,14 @@ def _guarded(file: Changed, source: Source) -> Iterator[tuple[set[int], set[int]
         asked = [*within(test), *(edit for part in parts for edit in named.get(name_of(part), ()))]
         if asked and (guarded := within(*body)):
             yield {*map(id, asked)}, {*map(id, guarded)}
+
+
+def _card_and_backend(inside: Sequence[Finding]) -> Iterator[tuple[set[int], set[int]]]:
+    """The ids of the edits by which a function takes its card, and of those of its backend, where it has both."""
+    cards = {id(edit) for edit in inside if edit.api.endswith(".set_device")}
+    backends = {id(edit) for edit in inside if edit.code == _BACKEND}
+    if cards and backends:
+        yield cards, backends
 
 
 def _question(node: ast.AST) -> tuple[ast.expr, Sequence[ast.expr | ast.stmt]] | None:

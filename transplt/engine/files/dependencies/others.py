@@ -75,5 +75,5 @@ def floors(
     for each in (*older, *(each for each in listed if wanted.get(normalised(each.name)))):
         name = normalised(each.name)
         known = (wanted.get(name, ""), asked_by_torch(name, torch), first_wheel(name, pythons[0]))
-        beside = next(filter(None, (beside_newer(name, other) for other in others)), "")
-        yield each, max(filter(None, known), key=numbers_of, default=beside)
+        beside = filter(None, (beside_newer(name, other) for other in others))
+        yield each, max(filter(None, known), key=numbers_of, default=next(beside, ""))
