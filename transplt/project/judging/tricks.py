@@ -35,7 +35,7 @@ _UNFIT = re.compile(r"\bnot\b|is None|== 0|!=|<|version|__name__")
 _OFF = re.compile(r"False\b|0$|os\.(?:environ\.get|getenv)\('\w+'\)$")
 _FRACTION = re.compile(r"\b\d+\.\d+")
 #: Checks of where a program runs, and of the numbers that it computes.
-_OF_PLACE = re.compile(r"npu|device|available|version|rank|world|dist|apex|amp\b|platform|path|exist|file", re.IGNORECASE)
+_OF_PLACE = re.compile(r"(?i)npu|device|available|version|rank|world|dist|apex|amp\b|platform|path|exist|file")
 _OF_NUMBERS = re.compile(r"loss|grad|finite|nan|inf\b|shape|size\(|ndim|dim\(|close|equal|torch\.|numel")
 _SAYS_WHY = re.compile(r"xit\(f?['\"]")
 _EXITS = frozenset("exit _exit quit abort SystemExit".split())
@@ -246,7 +246,8 @@ def on_the_host(both: Apart, port: Sequence[Statement]) -> Iterator[tuple[Statem
     given = {(each.place, _A_DEVICE.sub("_", each.raw)): each for each in both.gone if "cpu" not in each.raw}
     for each in (each for each in both.new if "cpu" in each.raw and not _CARD.search(each.raw)):
         found = [(one, name) for name in _devices(each) if (one := cards.get((*each.place, name)))]
-        if not found and "map_location" not in each.raw and (one := given.get((each.place, _THE_CPU.sub("_", each.raw)))):
+        one = given.get((each.place, _THE_CPU.sub("_", each.raw)))
+        if not found and one is not None and "map_location" not in each.raw:
             found = [(one, "the device")]
         yield from ((one, each, f"{name} is the CPU now") for one, name in found)
         if taken := _TAKEN.match(each.raw):
@@ -317,9 +318,11 @@ def dropped(both: Apart, port: Iterable[Statement], there: dict[str, str]) -> It
     modules = {(each.path, name) for each in port for name in _MODULE.findall(each.raw)} if unkept else set()
     checks = {(each.path, _named(text)) for each in both.new if (text := _checked(each))}
     for each in both.gone:
-        if (text := _checked(each)) and (each.path, _named(text)) not in checks:
-            if not (_OF_PLACE.search(text) or TESTS.search(each.path)) and (each.loop or _OF_NUMBERS.search(text)):
-                yield each, f"the program no longer checks `{text}`"
+        text = _checked(each)
+        if not text or (each.path, _named(text)) in checks or _OF_PLACE.search(text) or TESTS.search(each.path):
+            pass  # it is checked still, or where it runs is checked
+        elif each.loop or _OF_NUMBERS.search(text):
+            yield each, f"the program no longer checks `{text}`"
         match each.node:
             case ast.Raise(exc=None):
                 yield each, "an error is no longer raised"
