@@ -35,7 +35,7 @@ _UNFIT = re.compile(r"\bnot\b|is None|== 0|!=|<|version|__name__")
 _OFF = re.compile(r"False\b|0$|os\.(?:environ\.get|getenv)\('\w+'\)$")
 _FRACTION = re.compile(r"\b\d+\.\d+")
 #: Checks of where a program runs, and of the numbers that it computes.
-_OF_PLACE = re.compile(r"(?i)npu|device|available|version|rank|world|dist|apex|amp\b|platform|path|exist|file")
+_OF_PLACE = re.compile(r"npu|device|available|version|rank|world|dist|apex|amp\b|platform|path|exist|file", re.I)
 _OF_NUMBERS = re.compile(r"loss|grad|finite|nan|inf\b|shape|size\(|ndim|dim\(|close|equal|torch\.|numel")
 _SAYS_WHY = re.compile(r"xit\(f?['\"]")
 _EXITS = frozenset("exit _exit quit abort SystemExit".split())
@@ -247,7 +247,7 @@ def on_the_host(both: Apart, port: Sequence[Statement]) -> Iterator[tuple[Statem
     for each in (each for each in both.new if "cpu" in each.raw and not _CARD.search(each.raw)):
         found = [(one, name) for name in _devices(each) if (one := cards.get((*each.place, name)))]
         one = given.get((each.place, _THE_CPU.sub("_", each.raw)))
-        if not found and one is not None and "map_location" not in each.raw:
+        if one and not found and "map_location" not in each.raw:
             found = [(one, "the device")]
         yield from ((one, each, f"{name} is the CPU now") for one, name in found)
         if taken := _TAKEN.match(each.raw):
@@ -302,7 +302,10 @@ def _checked(each: Statement) -> str:
 
 def _named(text: str) -> frozenset[str]:
     """The variables of an expression."""
-    return frozenset(each.id for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Name))
+    try:
+        return frozenset(each.id for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Name))
+    except SyntaxError:  # a part of a condition
+        return frozenset(re.findall(r"(?<!\.)\b[A-Za-z_]\w*", text))
 
 
 def said_in(each: Statement) -> Said:
@@ -318,10 +321,9 @@ def dropped(both: Apart, port: Iterable[Statement], there: dict[str, str]) -> It
     modules = {(each.path, name) for each in port for name in _MODULE.findall(each.raw)} if unkept else set()
     checks = {(each.path, _named(text)) for each in both.new if (text := _checked(each))}
     for each in both.gone:
-        text = _checked(each)
-        if not text or (each.path, _named(text)) in checks or _OF_PLACE.search(text) or TESTS.search(each.path):
-            pass  # it is checked still, or where it runs is checked
-        elif each.loop or _OF_NUMBERS.search(text):
+        text = "" if TESTS.search(each.path) else _checked(each)
+        counts = text and (each.loop or _OF_NUMBERS.search(text)) and not _OF_PLACE.search(text)
+        if counts and (each.path, _named(text)) not in checks:
             yield each, f"the program no longer checks `{text}`"
         match each.node:
             case ast.Raise(exc=None):
