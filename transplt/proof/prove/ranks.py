@@ -44,10 +44,10 @@ def _other_start(first: Training, other: Training) -> Difference | None:
 
 def _not_kept(first: Training, made: Optimizer, place: int) -> str:
     """Why a parameter starts with other values on another rank: they were changed behind the wrapper, or never sent."""
-    own = made.ids[place : place + 1]
-    wrap = next((event for event in first.of("wrap") if {*own} & {*event.fields.get("ids", ())}), None)
-    sent = f"it was changed after the wrapper of {wrap.place} had sent the values of rank 0" if wrap is not None else ""
-    return sent or _why(first, None)
+    for wrap in first.of("wrap"):
+        if {*made.ids[place : place + 1]} & {*wrap.fields.get("ids", ())}:
+            return f"it was changed after the wrapper of {wrap.place} had sent the values of rank 0"
+    return _why(first, None)
 
 
 def _after_a_step(first: Training, other: Training) -> Difference | None:

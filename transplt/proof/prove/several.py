@@ -145,17 +145,17 @@ class Several:
         compare = precision.comparison(mixed)
         held = ranks.other_than_the_original(originals, several.trainings, found.rounding, compare, shaken.trainings)
         found.widths = [*held.widths]
-        if held.first is not None:
-            found.differences.append(self._located(held.first, originals[0], rank))
+        first, ended = held.first, several.stop is not None
+        if first is None and not mixed and not ended:
+            first = self._other_result(twin, several, shaken, found)
+        if first is not None:
+            found.differences.append(self._located(first, originals[0], rank))
             return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)
-        part, ended = _agreeing(title, found, held), several.stop is not None
+        part = _agreeing(title, found, held)
         if mixed or ended:
             why = "since the programs stop" if ended else "since only one is in mixed precision"
             found.reasons.append(f"what is printed and saved, {why}")
             return part
-        if (other := self._other_result(twin, several, shaken, found)) is not None:
-            found.differences.append(self._located(other, originals[0], rank))
-            return Part(title, Verdict(Word.DIFFERS, str(other)), found)
         left = "" if found.printed or found.saved else "nothing that the ranks print or save is compared"
         told = left or " and ".join(found.counted[bool(found.steps) :])
         return replace(part, verdict=replace(part.verdict, sentence=f"{part.verdict.sentence}; {told}"), left=left)
