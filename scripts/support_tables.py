@@ -56,7 +56,7 @@ def _companions() -> Entry:
     sources = {**facts["sources"], "from 2.1 on": fact_store.read("versions")["source"]}
     newer = (f"newer_{each}" for each in ("protobuf", "numpy", "pyarrow", "numpy_2", "setuptools", "tensorflow"))
     kept = ("older", "same", "weak", "asked_by_torch", "asked_by_cann", *newer)
-    kept += ("imports_until", "sources_alone", "wheels")
+    kept += ("bounds", "imports_until", "sources_alone", "wheels")
     same = {key: facts[key] for key in kept}
     return {"sources": sources, **same, "packages": packages}
 
