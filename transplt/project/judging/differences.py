@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from transplt.base.errors import shown
 from transplt.base.finding import Effort, Finding, Level, Span
@@ -214,7 +215,7 @@ def _drift(original: Side, port: Side, both: _Both) -> str:
 def _misleads(found: Differences, both: _Both, around: Around) -> None:
     """What hides errors, makes up results, or is not on the card any more."""
     there = put_on_cards(both.mine)
-    gone, sizes = (Counter(each.place for each in side) for side in (both.apart.gone, both.theirs))
+    gone, sizes = (Counter(map(attrgetter("place"), side)) for side in (both.apart.gone, both.theirs))
     anew = {place for place, lost in gone.items() if 2 * lost > sizes[place]}
     for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, there)):
         froze = any(one.place == each.place and "requires_grad" in one.text for one in both.apart.gone)

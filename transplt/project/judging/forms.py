@@ -221,7 +221,7 @@ class Reader:
             return self._of(node.args[0])
         owner = function.value if isinstance(function, ast.Attribute) else None
         given = [each for each in (*node.args, *node.keywords) if each not in off and not _is_device(each)]
-        if name in self.own and name != "forward":
+        if name in self.own - {"forward"}:
             given = [each.value if isinstance(each, ast.keyword) else each for each in given]
         library = _LIBRARIES | self.imported if name[:1].isupper() else _LIBRARIES
         of = () if owner is None or plain_name(root_name(owner)) in library else (self._of(owner),)

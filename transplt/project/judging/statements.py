@@ -146,7 +146,7 @@ class _Neutral(ast.NodeTransformer):
         node.keywords = [each for each in node.keywords if not stands_aside(each.arg or "")]
         if name in ("to", "autocast"):
             node.args = [each for each in node.args if not _DEVICE.search(ast.unparse(each))]
-            if name == "to" and isinstance(function, ast.Attribute) and not node.args and not node.keywords:
+            if name == "to" and isinstance(function, ast.Attribute) and not [*node.args, *node.keywords]:
                 return ast.copy_location(function.value, node)
         if not any(isinstance(each, ast.Starred) for each in node.args):
             node.keywords += [ast.keyword(*each) for each in zip(places, node.args, strict=False)]

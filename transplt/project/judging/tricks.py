@@ -169,7 +169,7 @@ def _writes_results(each: Statement, around: Around) -> _Told:
         wrong = _SAID_RESULT.search(each.raw) or (names < before and numbers - known and not _WHERE.search(words))
         return (_AGAINST, "prints a result that is written in the program") if wrong else None
     for node in each.inside():
-        for key, value in zip(node.keys, node.values, strict=True) if isinstance(node, ast.Dict) else ():
+        for key, value in zip(getattr(node, "keys", ()), getattr(node, "values", ()), strict=False):
             name = str(getattr(key, "value", ""))
             if _RESULT.search(name) and isinstance(getattr(value, "value", None), float):
                 return _AGAINST, f"{name} is written in the program"
@@ -179,12 +179,9 @@ def _writes_results(each: Statement, around: Around) -> _Told:
             first = name.strip("_").startswith("best") and not each.loop
             if isinstance(number, float) and number not in (0.0, 1.0) and not first:
                 return _AGAINST, f"{name} is written in the program"
-            while isinstance(value, ast.Subscript) or (
-                isinstance(value, ast.Call) and last_name(value.func) == "float"
-            ):
-                value = value.value if isinstance(value, ast.Subscript) else value.args[0]
-            reads = isinstance(value, ast.Call) and READS.fullmatch(last_name(value.func))
-            if reads and around.is_old(each):
+            while isinstance(value, ast.Subscript) or last_name(getattr(value, "func", None)) == "float":
+                value = getattr(value, "value", None) or getattr(value, "args", [value])[0]
+            if READS.fullmatch(last_name(getattr(value, "func", None))) and around.is_old(each):
                 return _AGAINST, f"{name} comes from a file"
     return None
 

@@ -588,29 +588,27 @@ def _share(one: Form, other: Form) -> float:
 def left_over(one: list[Fact], other: list[Fact], names: tuple[set[str], set[str]]) -> tuple[list[Fact], list[Fact]]:
     """What only one of two functions does. `names`: all names of both; another name of a variable is no difference."""
     known = dict[str, str]()
-    held = [{each.form[1] for each in side if each.form[0] == "held"} for side in (one, other)]
-    one, other = (
-        [each for each in side if each.form[0] != "held" or each.form[1] in held[0] & held[1]] for side in (one, other)
-    )
+    heads = {each.form[:2] for each in one} & {each.form[:2] for each in other}
+    one, other = ([each for each in side if each.form[0] != "held" or each.form[:2] in heads] for side in (one, other))
     words = [{word[1:] for each in side for word in nodes(each.form) if word[0] == "$"} for side in (one, other)]
     for _ in range(len(one) + 1):
         told = [Fact(_renamed(each.form, known), each.at) for each in other]
-        first, second = (Counter(each.form for each in side) for side in (one, told))
-        sides = [*_more(one, first - second)], [*_more(told, second - first)]
+        sides = [*_more(one, told)], [*_more(told, one)]
         found = {
             (left[0][1:], right[0][1:])
             for before, after in closest(*sides) for left, right, _ in parts_apart(before.form, after.form)
-            if left[0][:1] == right[0][:1] == "$" and len(left) == len(right) == 1
+            if (left[0][:1], len(left)) == (right[0][:1], len(right)) == ("$", 1)
         }
         both = names[1] | words[1], names[0] | words[0] | known.keys()
-        new = [(old, name) for old, name in sorted(found) if old not in both[0] and name not in both[1]]
+        new = [(name, old) for old, name in sorted(found) if old not in both[0] and name not in both[1]]
         if not new:
             return sides
-        known |= {name: old for old, name in new[:1]}
+        known |= dict(new[:1])
     return sides
 
 
-def _more(facts: Iterable[Fact], counts: Counter[Form]) -> Iterator[Fact]:
+def _more(facts: Sequence[Fact], others: Iterable[Fact]) -> Iterator[Fact]:
+    counts = Counter(each.form for each in facts) - Counter(each.form for each in others)
     for each in facts:
         if counts[each.form] > 0:
             counts[each.form] -= 1
