@@ -80,7 +80,8 @@ def built_extensions(work: Work, call: ast.Call) -> Finds:
         work.taken.update(id(node) for node in ast.walk(element))
     makers = [element.func for element in elements if isinstance(element, ast.Call)]
     for node in work.scan.imports:
-        if _brings_only(work, node, makers):
+        every = (work.scan.names.get(alias.asname or alias.name) for alias in node.names)
+        if any(uses and all(use in makers for use in uses) for uses in every):  # it goes too
             writer.takes_care(node, _ANSWERED)
     drop_unused(writer, makers, fixer.code)
     yield from writer.found
@@ -91,12 +92,6 @@ def _needless(display: ast.List, gone: Collection[str]) -> dict[int, list[str]]:
     built = (built_modules(each, set()) if isinstance(each, ast.Call) else () for each in display.elts)
     found = ([name for name in names if name.rpartition(".")[2] in gone] for names in built)
     return {index: names for index, names in enumerate(found) if names}
-
-
-def _brings_only(work: Work, node: ast.Import | ast.ImportFrom, makers: list[ast.expr]) -> bool:
-    """True for an import one of whose names is read by what goes alone."""
-    every = (work.scan.names.get(alias.asname or alias.name) for alias in node.names)
-    return any(uses and all(use in makers for use in uses) for uses in every)
 
 
 def _turn(writer: AdaptorWriter, held: Compiled, chosen: list[tuple[ast.expr, KernelFunction]]) -> None:

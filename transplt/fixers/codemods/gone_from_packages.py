@@ -6,7 +6,7 @@ Facts: rules/support/refused_calls.json, `packages`, and rules/support/gone_name
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from itertools import accumulate
 from typing import Any
@@ -44,20 +44,16 @@ def _words(name: str) -> tuple[str, ...]:
     return (name, f"np.{name[6:]}") if root == "numpy" else _SEEN.get(root, (root,))
 
 
-def _of_torch(names: Iterable[str]) -> dict[str, list[str]]:
-    """Of names of torch, which all import, the last parts by the one before, without which nobody writes them."""
-    every = ((name, *name.rsplit(".", 2)[-2:]) for name in sorted(names) if name.startswith("torch."))
-    return grouped((above, last if len(last) > 8 else name) for name, above, last in every)
-
-
 _EVERY = {name for row in rows_of_gone() for name in row["names"]}
+#: Names of torch, which all import, with their last two parts: the last is not written without the one before it.
+_OF_TORCH = [(name, *name.rsplit(".", 2)[-2:]) for name in sorted(_EVERY) if name.startswith("torch.")]
 _UNCONDITIONAL = [name for row in rows_of_gone() if row.keys().isdisjoint(_CONDITIONS) for name in row["names"]]
 fixer = Fixer(
     __name__,
     code="NPU293",
     rank=366,
     words=tuple(sorted({word for name in _EVERY if not name.startswith("torch.") for word in _words(name)})),
-    beside=_of_torch(_EVERY),
+    beside=grouped((above, last if len(last) > 8 else name) for name, above, last in _OF_TORCH),
 )
 
 
@@ -95,20 +91,22 @@ def _row(work: Work, name: str) -> dict[str, Any] | None:
     pins = work.settings.pins_at(work.scan.path)
     if any(pins.get(each) == "@" for each in row.get("repository", ())):
         return None  # its last release is not what the project installs
-    if "from" in row and only_older(pins.get(row["from"][0], ""), row["from"][1]):
+    needed, lowest = row.get("from", ("", "0"))
+    if only_older(pins.get(needed, ""), lowest):
         return None
     asked = pins.get(package, "")
-    floor = dict(work.project.floors).get(package, "0")  # below it the project is told to raise the pin
+    floor = dict(project.floors).get(package, "0")  # below it the project is told to raise the pin
     if only_older(asked, first) and not (only_older(asked, oldest) or only_older(asked, floor)):
         return None
     newest = row.get("had", first)  # that has it still; a project that asks for newer ones has its reasons
     back = newest and not only_newer(asked, first) and not only_older(f"<{newest}", oldest)
     # What classes of the project have from those of a package is in no table: an older one may not have it either.
-    bases = (base for above in work.project.reach.graph.bases.values() for base in above)
-    back = back and root not in {base.partition(".")[0] for base in bases}
-    older = f"{package}{'<=' if 'had' in row else '<'}{newest}" if back else ""
-    gone = f"{package} > {row['had']}" if row.get("had") else f"{package} >= {first}"
-    return row | {"details": (("gone", gone), ("back", older))} if package else row
+    back = back and root not in {
+        base.partition(".")[0] for above in project.reach.graph.bases.values() for base in above
+    }
+    below, gone = ("<=", f"> {newest}") if row.get("had") else ("<", f">= {first}")
+    older = f"{package}{below}{newest}" if back else ""
+    return row | {"details": (("gone", f"{package} {gone}"), ("back", older))} if package else row
 
 
 def _is_met(row: dict[str, Any], call: ast.Call) -> bool:

@@ -48,17 +48,13 @@ def note_of(
     level, help_ = level_and_help(word, pins)
     text = " ".join((text or work.text(node)).split())[:_LONGEST]
     message = word.message.replace("{text}", text).replace("{value}", value)
-    if level is not Level.INFO and _is_caught(node):
+    caught = (len(above.body) == 1 and goes_on_without(above, _WHATEVER) for above in tries_around(node))
+    if level is not Level.INFO and any(caught):  # a `try` holds it alone that goes on whatever is raised
         level, message = Level.INFO, f"{message}; the program also runs without it"
     details = (("condition", condition),) if condition else ()
     yield work.note(
         node, word.code, message, level=level, api=word.of or api, help=help_, effort=word.effort, details=details
     )
-
-
-def _is_caught(node: ast.AST) -> bool:
-    """True for what a `try` holds alone that goes on whatever is raised."""
-    return any(len(above.body) == 1 and goes_on_without(above, _WHATEVER) for above in tries_around(node))
 
 
 def _beside_the_npu(work: Work, node: ast.AST) -> bool:

@@ -137,8 +137,11 @@ def methods_that_have_to_be_static(work: Work, node: ast.ClassDef) -> Finds:
     """Report an autograd function whose forward is a plain method."""
     if not any(work.names.qualified(base) in _FUNCTIONS for base in node.bases):
         return
-    for method in node.body:
-        if isinstance(method, ast.FunctionDef) and method.name == "forward" and not _is_static(node, method):
+    made = (each for each in of_kind(ast.Assign, node.body) if called_name(each.value) in _STATIC)
+    if any(plain_name(at) == "forward" for each in made for at in each.targets):
+        return
+    for method in of_kind(ast.FunctionDef, node.body):
+        if method.name == "forward" and not any(last_name(each) in _STATIC for each in method.decorator_list):
             yield work.note(
                 node.bases[0],
                 fixer.code,
@@ -150,13 +153,6 @@ def methods_that_have_to_be_static(work: Work, node: ast.ClassDef) -> Finds:
 
 #: `apply` looks forward up at the class: a class method with `ctx` as the second argument gets what a static one gets.
 _STATIC = frozenset({"staticmethod", "classmethod"})
-
-
-def _is_static(owner: ast.ClassDef, method: ast.FunctionDef) -> bool:
-    return any(last_name(each) in _STATIC for each in method.decorator_list) or any(
-        called_name(each.value) in _STATIC and any(plain_name(at) == method.name for at in each.targets)
-        for each in of_kind(ast.Assign, owner.body)
-    )
 
 
 #: What a value of no dimension comes through: another number, or another type.

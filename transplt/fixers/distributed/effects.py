@@ -153,13 +153,12 @@ class Effects:
 
     def _under(self, block: list[ast.stmt], run: list[ast.stmt]) -> None:
         bench = self.bench
-        above = parent(run[0])
         if not bench.fits(*run):
             why = "every rank does this, and the line cannot be split"
             bench.left(run[0], why, f"put it under `if {bench.first}:`")
             return
         self._hoist(run)
-        calls = [each.value for each in run if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call)]
+        calls = [*of_kind(ast.Call, (getattr(each, "value", None) for each in run))]
         # What removes, renames or overwrites a file that all ranks may still be reading.
         if (changing := next((call for call in calls if read_just_before(bench.training, bench.file, call)), None)):
             self._wait_for_readers(run[0], changing)
@@ -168,13 +167,13 @@ class Effects:
         folders = any(last_name(each.func) not in ("remove", "unlink") or loops_around(each) for each in gone)
         if folders and not behind_training(bench.training, bench.file, run[0], True):
             self._wait_behind(run[-1], "changed")
-        only = isinstance(above, ast.If) and block is above.body and run == block and not above.orelse
-        if only and isinstance(above, ast.If) and not (set(map(id, run)) & self.averaged):
-            condition = bench.first
-            if not is_elif(above) and not any(isinstance(inner, ast.Call) for inner in ast.walk(above.test)):
-                bench.change(above.test, _CODE, _MESSAGE, and_also(condition))
-                return
-        bench.wrap(run, f"if {bench.first}:", _CODE, _MESSAGE)
+        match parent(run[0]):
+            case ast.If(test=test, body=body, orelse=[]) as above if body is block and run == block and not (
+                is_elif(above) or self.averaged.intersection(map(id, run)) or any(inner_nodes(test, ast.Call))
+            ):
+                bench.change(test, _CODE, _MESSAGE, and_also(bench.first))
+            case _:
+                bench.wrap(run, f"if {bench.first}:", _CODE, _MESSAGE)
 
     def _acting(self, node: ast.stmt | None) -> list[ast.expr]:
         """The arguments of a print that do more than give a value: all ranks have to do that."""

@@ -90,10 +90,11 @@ def _buffers(writer: Writer, program: Program, file: File, call: ast.Call) -> No
         if not (missed or _RUNNING_BUT_SYNCED.search(_layers(program)) or _changing(program, at_start)):
             add_keyword(writer, call, fixer.code, _SYNCED, name, "False", api=API)
             return
-    if not _MODELS.search(_text(program)) and not _registered(program):
+    layers = _layers(program)
+    running = _RUNNING.search(layers) or _MODELS.search(_text(program))
+    if not (running or b"register_buffer" in layers or b"Buffer" in layers):
         return  # there is nothing to send
-    running = synced or _RUNNING.search(_layers(program)) or _MODELS.search(_text(program))
-    if not running and _own_model(program, file, call) and not _changing(program, at_start):
+    if not (synced or running) and _own_model(program, file, call) and not _changing(program, at_start):
         add_keyword(writer, call, fixer.code, _BUFFERS, name, "False", api=API)
         return
     writer.remark(
@@ -116,12 +117,6 @@ def _layers(program: Program) -> bytes:
         names |= {*file.scan.names, *file.scan.attributes}
         names |= {alias.name for node in file.scan.imports for alias in node.names}
     return "\n".join(sorted(names)).encode()
-
-
-def _registered(program: Program) -> bool:
-    """True when a layer of the program may have buffers."""
-    names = _layers(program)
-    return bool(_RUNNING.search(names)) or b"register_buffer" in names or b"Buffer" in names
 
 
 def _synced(program: Program, file: File, call: ast.Call) -> bool:

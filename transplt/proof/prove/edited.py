@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -123,16 +123,13 @@ def _edits(name: str, before: str, after: str) -> Iterator[Edit]:
             yield from _moved(name, left[a:b], right[c:d], opens)
             continue
         opens = any(line.text.endswith(":") for line in (*left[a:b], *right[c:d]))
-        lines = [line.number for line in right[c:d]] or [_beside(right, c, left[a].depth)]
+        lines = [line.number for line in right[c:d]] or [1]
+        if c == d and right:  # at the line that comes where one is lost, or the one before where that ends the block
+            ends = c == len(right) or right[c].depth < left[a].depth
+            lines = [right[max(c - ends, 0)].number]
         origin = left[min(a, len(left) - 1)].number if left else 1
         text = "\n".join(line.text for line in (*left[a:b], *right[c:d]))
         yield Edit(name, lines[0], lines[-1], origin, bool(_OF_RANKS.search(text)), text, left[a:b], right[c:d])
-
-
-def _beside(right: Sequence[_Line], place: int, depth: int) -> int:
-    """The line that comes where one of this depth is lost, or the one before where that ends the block."""
-    ends = place == len(right) or right[place].depth < depth
-    return right[max(place - ends, 0)].number if right else 1
 
 
 def _moved(name: str, left: Sequence[_Line], right: Sequence[_Line], opens: bool) -> Iterator[Edit]:
@@ -245,7 +242,7 @@ def _surely(
             fits = [Place(path, line.number) for path, line in own or lines]
             hanging = [first.place] if fits and first.place is not None else []
             way = (Place(each.path, line) for each in hanging for part in hangs_on(each) for line in part)
-            at = next((each for each in way if each in fits), fits[0] if fits and anywhere else None)
+            at = next((each for each in chain(way, fits[:anywhere]) if each in fits), None)
             return _moved_to(at, first) if at is not None else None
     return _lost_line(first, found) if first.cause.endswith(("is missing", "is not called")) else None
 

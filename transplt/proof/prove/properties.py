@@ -51,7 +51,7 @@ def judge(
     distributed original."""
     world, first = len(trainings), trainings[0]
     steps = min(len(training.steps) for training in trainings)
-    made = sum(1 for _ in first.of("coll"))
+    made = len(first.of("coll"))
     asked = many(made, "collective")
     chosen = f"each of {world} ranks has its own" if all(training.of("card") for training in trainings) else ""
     buffers, remarks = evaluation.same_buffers(trainings)

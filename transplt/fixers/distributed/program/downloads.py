@@ -53,7 +53,8 @@ def download_calls(divergence: Divergence) -> Iterator[tuple[File, ast.Call, boo
         pending += [
             (at, site, cached)
             for at, site in divergence.sites(function)
-            if cached or divergence.around(at, site, files=True) or _is_in_condition(site)
+            if cached or divergence.around(at, site, files=True)
+            or (isinstance(held := statement(site), (ast.If, ast.While)) and site in ast.walk(held.test))
         ]
 
 
@@ -96,12 +97,6 @@ def opens(file: File, node: ast.With) -> bool:
     """True for `with open(path, "w"):` and the like."""
     calls = (each.context_expr for each in node.items)
     return any(isinstance(call, ast.Call) and opens_to_write(file, call) for call in calls)
-
-
-def _is_in_condition(call: ast.Call) -> bool:
-    """True for a call in the condition of an `if` or a loop."""
-    place = statement(call)
-    return isinstance(place, (ast.If, ast.While)) and any(each is call for each in ast.walk(place.test))
 
 
 def names_in(node: ast.AST) -> set[str]:

@@ -25,17 +25,14 @@ def loss_readers(training: Training, file: File) -> list[tuple[Region, list[ast.
         home = region if isinstance(region, FUNCTIONS) else enclosing_function(region)
         for loop in (region, *_around(region)):
             below = loop is not region and not isinstance(loop, LOOPS)
-            inside = [node for name in names for node in file.scan.names.get(name, ()) if loop in chain(node)]
             readers = [
-                node
-                for node in inside
-                if id(node) not in done and enclosing_function(node) is home
+                node for name in names for node in file.scan.names.get(name, ())
+                if loop in chain(node) and id(node) not in done and enclosing_function(node) is home
+                and (loop is region or begins(node) >= ends(region))
                 and (_is_read(training, loop, node) or (below and isinstance(statement(node), ast.Return)))
+                and (not below or _is_last(region, loop, node))
             ]  # fmt: skip
-            if loop is not region:
-                readers = [node for node in readers if begins(node) >= ends(region)]
-            readers = [node for node in readers if not below or _is_last(region, loop, node)]
-            done.update(id(node) for node in readers)
+            done.update(map(id, readers))
             if readers:
                 found.append((loop, by_place(readers)))
     return found

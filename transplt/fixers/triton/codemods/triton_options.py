@@ -181,7 +181,8 @@ class Configs:
                 for part in parts:
                     self.gone += [above.generators[part].iter, *above.generators[part].ifs]
                 self.dropped.append((call, names))
-        elif any(self._varies(name) for name in read):
+        elif any(each.kind == "param" or _in_a_loop(each.node)
+                 for name in read for each in self.work.names.bindings_of(name)):  # fmt: skip
             self._left.append((call, _DIFFER, names))
         else:
             self.dropped.append((call, names))
@@ -220,10 +221,6 @@ class Configs:
             for part in ast.walk(node)
         )
         return any(getattr(part, "attr", "") in names for part in compared)
-
-    def _varies(self, name: ast.Name) -> bool:
-        """True for a name that a loop, a comprehension or a caller gives its values."""
-        return any(each.kind == "param" or _in_a_loop(each.node) for each in self.work.names.bindings_of(name))
 
     def _the_same(self) -> None:
         """Find the elements of lists that are the same as one before them."""

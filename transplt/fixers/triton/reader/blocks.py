@@ -138,9 +138,8 @@ def _is_steady(launch: Launch, grid: Grid, node: ast.expr) -> bool:
         return False
     loops = [each for each in chain(launch.call) if isinstance(each, (ast.For, ast.While)) and each not in chain(made)]
     for name in inner_nodes(node, ast.Name):
-        bound = lookup(name.id, file.scope_of(name))
-        stores = bound[1] if bound is not None and len(bound[1]) != 1 else []
-        if stores and (loops or any(getattr(each.node, "lineno", 0) >= made.lineno for each in stores)):
+        _, stores = lookup(name.id, file.scope_of(name)) or (None, ())
+        if len(stores) > 1 and (loops or any(getattr(each.node, "lineno", 0) >= made.lineno for each in stores)):
             return False
     return True
 

@@ -56,20 +56,19 @@ def block_of_elements(kernel: Kernel, reach: Reach) -> Block | str:
 
 
 def _block(kernel: Kernel, ranges: list[ast.Call]) -> Block | str:
-    sizes = set[str]()
+    sizes, calls = set[str](), set[ast.AST](ranges)
     for call in ranges:
         match call:
             case ast.Call(args=[ast.Constant(value=0), ast.Name(id=name)], keywords=[]) if name in kernel.constexprs:
                 sizes.add(name)
             case _:
-                sizes.add("")
-    size = sizes.pop() if len(sizes) == 1 else ""
-    if not size:
+                return "it has several blocks"
+    if len(sizes) != 1:
         return "it has several blocks"
     body = kernel.node.body
-    first = next(at for at, line in enumerate(body) if any(each in ranges for each in ast.walk(line)))
+    first = next(at for at, line in enumerate(body) if not calls.isdisjoint(ast.walk(line)))
     statements = body[first:]
-    if any(isinstance(line, (ast.If, ast.With)) for line in body for each in ast.walk(line) if each in ranges):
+    if any(isinstance(line, (ast.If, ast.With)) and not calls.isdisjoint(ast.walk(line)) for line in body):
         return "its block depends on a condition"
     above = {name for line in body[:first] for name in stored_in(line)} | {each.name for each in kernel.parameters}
     again = above & {name for line in statements for name in stored_in(line)}
@@ -79,7 +78,7 @@ def _block(kernel: Kernel, ranges: list[ast.Call]) -> Block | str:
     for call, name in kernel.calls():
         if name == "store" and not (call.args and _reads(call.args[0], of_block, ranges)):
             return "it stores something other than its block"
-    return Block(ranges, size, statements)
+    return Block(ranges, sizes.pop(), statements)
 
 
 def _counted(statements: list[ast.stmt], ranges: list[ast.Call]) -> set[str]:
