@@ -71,7 +71,8 @@ _BESIDE_NEWER = (
     ("protobuf", "protobuf 4", "protobuf<=3.20.3", "protobuf"), ("numpy", "NumPy 1.24", "numpy<1.24", "numpy"),
     ("numpy", "NumPy 2", "numpy<2", "numpy_2"), ("pyarrow", "pyarrow 21", "pyarrow<21", "pyarrow"),
 )  # fmt: skip
-_REFUSED = re.compile(r"tensorboard==1\.(?:\d|1[0-4])(?:\.|$)")
+#: What other packages of today refuse as well: torch.utils.tensorboard, and Pillow 10, which has no ANTIALIAS.
+_REFUSED = re.compile(r"tensorboard==1\.(?:\d|1[0-4])(?:\.|$)|tensorboardx[=<~]=?(?:1|2\.[0-5])(?:\.|$)")
 _OF_PKG_RESOURCES = "setuptools<82"
 _OF_LIGHTNING = frozenset({"lightning", "pytorch_lightning", "lightning_fabric", "torchmetrics"})
 _CONSTRAINTS = re.compile(r"(?:^|[-_.])constraints?(?:[-_.]|$)")
@@ -200,9 +201,8 @@ def _without_wheels(document: Document, requirements: list[Requirement], release
             found.setdefault(each, {}).setdefault(kept, (since, advice))
     for each, pairs in found.items():
         since, advice = map(" and ".join, zip(*pairs.values(), strict=True))
-        # torch.utils.tensorboard refuses such a one.
         other = "" if _REFUSED.match(f"{normalised(each.name)}{each.specifier}") else f", or add {advice}"
-        bound: tuple[tuple[str, str], ...] = ((BOUND_BY, advice), ("name", advice))
+        bound = ((BOUND_BY, advice), ("name", advice)) if other else ()
         if first := "tensorflow" in old and beside_newer(normalised(each.name), "tensorflow"):
             other, bound = f" ({each.name}>={first}), or drop the line: the newer tensorflow brings its own", ()
         yield Note(
