@@ -89,7 +89,9 @@ class Reader:
                 return ("$said", *self._computed(statement))
             case ast.If(test=test) if re.search(r"__name__|(?<![^.])(?:is|use)_(?:npu|cuda)$", ast.unparse(test)):
                 return NOTHING
-            case ast.Try(handlers=caught, finalbody=last) if all(map(_ends, caught)) and not any(map(_leaves, last)):
+            case ast.Try(handlers=caught, finalbody=last) if all(map(_ends, caught)) and not any(
+                isinstance(each, (ast.Return, ast.Break, ast.Continue)) for each in ast.walk(ast.Module(last, []))
+            ):
                 return NOTHING
             case ast.For() | ast.While() | ast.If() | ast.Try() | ast.Break() | ast.Continue() | ast.Delete():
                 below = (*ast.iter_child_nodes(node),)
@@ -261,10 +263,6 @@ class Reader:
             return f"scaler.{name.rstrip('_')}"
         name = name.rstrip("_") or name
         return str(self.words["same"].get(name, name))
-
-
-def _leaves(node: ast.AST) -> bool:
-    return any(isinstance(each, (ast.Return, ast.Break, ast.Continue)) for each in ast.walk(node))
 
 
 def _ends(handler: ast.ExceptHandler) -> bool:

@@ -18,7 +18,7 @@ from transplt.base.render.cell import visible
 from transplt.engine.actions.action import BLOCKS_TEXT
 from transplt.project.judging.differences import ALSO, GETS_ROUND, Differences
 from transplt.project.judging.sides import IGNORES, Side
-from transplt.project.judging.statements import Apart, does_nothing
+from transplt.project.judging.statements import does_nothing
 from transplt.project.judging.unexplained import target
 from transplt.project.report.check_results import CheckedFinding
 from transplt.project.report.formats.json_document import finding_table
@@ -172,15 +172,11 @@ def _gone(path: str, scope: str, sides: Sides) -> str:
     if mine:
         empty = all(isinstance(each.node, ast.Raise) or does_nothing(each.node) for each in mine)
         return f"{scope} no longer does anything" if empty else ""
-    return "" if _is_replaced(scope, apart) else f"{scope} is gone, and nothing replaces it"
-
-
-def _is_replaced(scope: str, apart: Apart) -> bool:
-    """Whether all that called a function has something else in the place of that call."""
+    # All that called it may have something else there.
     called = re.compile(rf"\b{re.escape(scope.rpartition('.')[2])}\(")
     callers = [each for each in apart.gone if each.scope != scope and called.search(each.text)]
     after, before = ({(each.path, each.scope, target(each)) for each in side} for side in (apart.new, callers))
-    return bool(callers) and before <= after
+    return "" if callers and before <= after else f"{scope} is gone, and nothing replaces it"
 
 
 def written(order: Order, original: str, port: str) -> bytes:

@@ -92,14 +92,6 @@ class Around:
         return here and not (len(statement.text) > SHORT and (statement.path, statement.text) in self.texts)
 
 
-def _stands_in(each: Statement, body: list[ast.stmt], around: Around) -> tuple[Grade, str]:
-    """What a handler of errors puts in the place of what failed."""
-    made = next((ast.unparse(one) for one in body if isinstance(one, (ast.Assign, ast.Return))), "")
-    sure = made and each.guards[-1:] != (ASIDE,) and around.is_old(each) and not made.endswith("None")
-    what = "errors of this kind are caught" + f", and `{made}` stands for what failed" * bool(made)
-    return (_AGAINST if sure else _KNOWN), what
-
-
 def _hides_errors(each: Statement, around: Around) -> _Told:
     match each.node:
         case ast.ExceptHandler(type=kind, body=body):
@@ -108,7 +100,10 @@ def _hides_errors(each: Statement, around: Around) -> _Told:
                 if each.text.endswith(" silent") and each.guards[-1:] != (ASIDE,):
                     return _SILENT
                 if not any(isinstance(node, ast.Raise) for one in body for node in ast.walk(one)):
-                    return _stands_in(each, body, around)
+                    made = next((ast.unparse(one) for one in body if isinstance(one, (ast.Assign, ast.Return))), "")
+                    sure = made and each.guards[-1:] != (ASIDE,) and around.is_old(each) and not made.endswith("None")
+                    what = "errors of this kind are caught" + f", and `{made}` stands for what failed" * bool(made)
+                    return (_AGAINST if sure else _KNOWN), what
         case ast.With() if re.search(r"suppress\((?:Base)?Exception|suppress\(RuntimeError", each.text):
             return _SILENT
     return None
@@ -247,18 +242,26 @@ def on_the_host(both: Apart, port: Sequence[Statement]) -> Iterator[tuple[Statem
         if one and not found and "map_location" not in each.raw:
             found = [(one, "the device")]
         yield from ((one, each, f"{name} is the CPU now") for one, name in found)
-        if taken := _TAKEN.match(each.raw):
-            name, below = taken[2], [one for one in port if one.place == each.place and one.line > each.line]
-            last = name.rpartition(".")[2]
-            module = any(last in _MODULE.findall(one.raw) for one in port if one.path == each.path)
-            back = any(re.search(rf"(?<![\w.]){re.escape(name)}\.(?:npu\(|to\((?!'cpu))", one.raw) for one in below)
-            if module and not back and any(isinstance(one.node, (ast.For, ast.While)) for one in below):
-                yield None, each, f"{name} is on the CPU from here on"
-    made = {f"{each.scope}.{each.node.name}".lstrip(".") for each in both.new if isinstance(each.node, ast.FunctionDef)}
-    asked = {each.place for each in both.new if isinstance(each.node, ast.If) and not _BY_VARIABLE.search(each.text)}
-    for each in both.new:
-        if each.scope in made and each.place not in asked and _GIVES_CPU.match(each.text):
-            yield None, each, f"{each.scope} returns the CPU even if there is a card"
+        if (taken := _TAKEN.match(each.raw)) and _stays_off(taken[2], each, port):
+            yield None, each, f"{taken[2]} is on the CPU from here on"
+    yield from _give_cpu(both.new)
+
+
+def _stays_off(name: str, each: Statement, port: Sequence[Statement]) -> bool:
+    """Whether what is taken from the card there is a module, and not put back before a loop."""
+    last, below = name.rpartition(".")[2], [one for one in port if one.place == each.place and one.line > each.line]
+    back = re.compile(rf"(?<![\w.]){re.escape(name)}\.(?:npu\(|to\((?!'cpu))")
+    module = any(last in _MODULE.findall(one.raw) for one in port if one.path == each.path)
+    loops = any(isinstance(one.node, (ast.For, ast.While)) for one in below)
+    return module and loops and not any(back.search(one.raw) for one in below)
+
+
+def _give_cpu(new: Sequence[Statement]) -> Iterator[tuple[None, Statement, str]]:
+    made = {f"{each.scope}.{each.node.name}".lstrip(".") for each in new if isinstance(each.node, ast.FunctionDef)}
+    asked = {each.place for each in new if isinstance(each.node, ast.If) and not _BY_VARIABLE.search(each.text)}
+    gives = (each for each in new if each.scope in made and _GIVES_CPU.match(each.text))
+    what = "returns the CPU even if there is a card"
+    return ((None, each, f"{each.scope} {what}") for each in gives if each.place not in asked)
 
 
 def _devices(each: Statement) -> list[str]:

@@ -156,17 +156,8 @@ class Unexplained:
 
     def _is_sure(self, before: Form, after: Form, every: list[tuple[Form, Form]], facts: tuple[Fact, Fact]) -> bool:
         """Whether two parts that stand for each other, in functions that are followed, come to something else."""
-        match before, after:
-            case (("$if", *_), ("$if", *_)) if len(after) == len(before) + 1:
-                asked = [*map(asked_in, facts[1].at.conditions - facts[0].at.conditions)]
-                return any(map(_IS_COMPARED.search, asked)) and not any(map(_OF_HOST.search, asked))
-            case ((str() as old,), (str() as new,)) if old[0] == new[0] == "#":
-                return not any(word.startswith("#-") for word in (old, new)) or "." not in old + new
-            case ((str() as old,), (str() as new,)) if old[0] == new[0] == "$":
-                return not _OF_HOST.search(old + new) and len(old) > 1 < len(new)
-            case ((str() as old,), (str() as new,)) if "#" in old[0] + new[0]:
-                name, number, values = (old, new, self.theirs.values) if old[0] == "$" else (new, old, self.mine.values)
-                return number not in values.get(name[1:], (number,)) and not _OF_HOST.search(name)
+        if (sure := self._is_other_word(before, after, facts)) is not None:
+            return sure
         if "requires_grad" in (before[0], after[0]) or after[0] in self.mine.reader.own:
             return False  # what a function of the program is given, that may not need it
         wraps = before in after[1:] or after in before[1:]
@@ -178,6 +169,20 @@ class Unexplained:
         near = wraps or below[0] <= below[1] or below[1] <= below[0]
         does = operations(before) != operations(after)
         return alone and near and does and bool(one_thing(before, after) or (wraps and known))
+
+    def _is_other_word(self, before: Form, after: Form, facts: tuple[Fact, Fact]) -> bool | None:
+        match before, after:
+            case (("$if", *_), ("$if", *_)) if len(after) == len(before) + 1:
+                asked = [*map(asked_in, facts[1].at.conditions - facts[0].at.conditions)]
+                return any(map(_IS_COMPARED.search, asked)) and not any(map(_OF_HOST.search, asked))
+            case ((str() as old,), (str() as new,)) if old[0] == new[0] == "#":
+                return not any(word.startswith("#-") for word in (old, new)) or "." not in old + new
+            case ((str() as old,), (str() as new,)) if old[0] == new[0] == "$":
+                return not _OF_HOST.search(old + new) and len(old) > 1 < len(new)
+            case ((str() as old,), (str() as new,)) if "#" in old[0] + new[0]:
+                name, number, values = (old, new, self.theirs.values) if old[0] == "$" else (new, old, self.mine.values)
+                return number not in values.get(name[1:], (number,)) and not _OF_HOST.search(name)
+        return None
 
     def _match(self) -> list[_Pair]:
         """Take out statements of one function that do the same to other names, and tell of those that do not. The
