@@ -239,15 +239,8 @@ class _Run:
                     env[name] = _called(_ALL, _chosen(self._inner(each, told, asked), value, old))
                 case ast.Break() | ast.Try() | ast.ExceptHandler():
                     self._say(type(each.node).__name__, each, asked)
-                case ast.Expr() if is_option(each) and "local" in each.text:
-                    continue
-                case ast.Expr() | ast.With() if self.values.reading.form(each) != ("$",):
-                    if self.values.reading.form(each)[0] == "$said":
-                        self._say_results(each, env)
-                    else:
-                        parts = (part.context_expr if isinstance(part, ast.withitem) else part for part in each.parts)
-                        put = [self._put(part, env, each, asked, deep) for part in parts if isinstance(part, ast.expr)]
-                        self._say(type(each.node).__name__, each, asked, *put)
+                case ast.Expr() | ast.With():
+                    self._do(each, env, asked, deep)
         return given
 
     def _conditions(self, each: Statement, env: _Env) -> _Conditions:
@@ -268,11 +261,19 @@ class _Run:
             return
         self.facts.append(Fact((kind, ("$if", *sorted(tests, key=str)), *forms), each))
 
-    def _say_results(self, each: Statement, env: _Env) -> None:
-        """What a message has of results: it is told of, whether anything is computed from it or not."""
-        for name in {node.id for node in each.inside() if isinstance(node, ast.Name)} & env.keys():
+    def _do(self, each: Statement, env: _Env, asked: _Conditions, deep: int) -> None:
+        """What a message has of results: it is told of, whether anything is computed from it or not; what else is."""
+        if isinstance(each.node, ast.Expr) and is_option(each) and "local" in each.text:
+            return
+        form = self.values.reading.form(each)
+        used = {node.id for node in each.inside() if isinstance(node, ast.Name)} if form[0] == "$said" else set[str]()
+        for name in used & env.keys():
             if theme_of(name) in _RESULTS and not _is_carried(env[name], name):
                 self.facts.append(Fact(("held", (f"#{name}",), self.values.reader._of(env[name])), each))
+        if form != ("$",) and form[0] != "$said":
+            parts = (part.context_expr if isinstance(part, ast.withitem) else part for part in each.parts)
+            put = [self._put(part, env, each, asked, deep) for part in parts if isinstance(part, ast.expr)]
+            self._say(type(each.node).__name__, each, asked, *put)
 
     def _count(self, each: Statement, value: ast.expr, asked: _Conditions) -> None:
         if any(_COUNTS.fullmatch(word) for word in nodes(self.values.reader._of(each.parts[-1]))):
