@@ -317,16 +317,6 @@ def does_nothing(node: ast.AST) -> bool:
     return False
 
 
-def _kept_out(node: ast.AST) -> Iterator[str]:
-    """What cannot be behind a statement that leaves: `x` behind `if not x: continue`. Behind an error nothing is done
-    in another way."""
-    match node:
-        case ast.If(test=test, body=[*_, last], orelse=[]) if isinstance(last, _LEAVES[1:]):
-            asked, opposite = upright(test)
-            said = neutral(ast.unparse(asked))
-            yield said if opposite else f"not ({said})"
-
-
 def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, _Where]]:
     """The statements in a compound one."""
     scope, guards, loop, behind = head.scope, head.guards, head.loop, head.behind
@@ -349,7 +339,11 @@ def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, _Where]]:
         for each in value:
             inside = loop + isinstance(node, (ast.For, ast.While, ast.AsyncFor))
             yield each, (scope, under, inside, each is value[-1] and (defines or closes), left)
-            left = (*left, *_kept_out(each))
+            match each:  # `x` cannot be behind `if not x: continue`; behind an error nothing is done in another way
+                case ast.If(test=when, body=[*_, end], orelse=[]) if isinstance(end, _LEAVES[1:]):
+                    asked, opposite = upright(when)
+                    said = neutral(ast.unparse(asked))
+                    left = (*left, said if opposite else f"not ({said})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,9 +135,10 @@ class Values:
         found = _Run(self)
         named = self._heads[place[1].rpartition(".")[2]]
         heads = [each for each in named if self._of_head(each) is self._inside[place]]
-        args = [part for head in heads for part in head.parts if isinstance(part, ast.arguments)]
-        names = [each.arg for part in args for each in ast.walk(part) if isinstance(each, ast.arg)]
-        env: _Env = {name: ast.Name(name, ast.Load()) for name in names}
+        args = (ast.walk(part) for head in heads for part in head.parts if isinstance(part, ast.arguments))
+        env: _Env = {
+            each.arg: ast.Name(each.arg, ast.Load()) for part in args for each in part if isinstance(each, ast.arg)
+        }
         given = found.through(self._inside[place], env, [], 0)
         outer = not heads  # what a module or a class holds is read elsewhere
         for name, value in env.items() if self._inside[place] else ():
@@ -145,19 +146,10 @@ class Values:
                 at = next(each for each in self._inside[place] if re.search(rf"\b{re.escape(name)}\b", each.text))
                 found.facts.append(Fact(("held", (f"#{name}",), self.reader._of(value)), at))
         if given is not None:
-            parts = [_item(given, number, size) for number in range(size)] if (size := _width(given)) else [given]
-            names = [f"#{n}" for n in range(len(parts))]
-            if isinstance(given, ast.Dict):
-                parts, names = given.values, [f"#{getattr(each, 'value', '')}" for each in given.keys]
             last = next(each for each in reversed(self._inside[place]) if isinstance(each.node, ast.Return))
-            forms = zip(names, map(self.reader._of, parts), strict=True)
-            found.facts += (Fact(("return", (name,), form), last) for name, form in forms)
-        does = (one for each in found.facts if each.form[0] not in ("eval", "held") for one in each.form[2:])
-        used = {part for one in does for part in parts_of(one)}
-        frozen = ("set", ("$requires_grad",))  # that of parameters is told of elsewhere
-        facts = [each for each in found.facts if each.form[0] != "eval" or each.form[2] not in used]
-        facts = [each for each in facts if each.form[::2][:2] != frozen]
-        return [*_merged(facts)]
+            parts = _parts_given(given)
+            found.facts += (Fact(("return", (f"#{name}",), self.reader._of(part)), last) for name, part in parts)
+        return _merged(_counting(found.facts))
 
     def helper(self, call: ast.Call, path: str) -> tuple[Statement, list[Statement], bool] | None:
         """The function of this program alone that is called, its statements, and whether it is a method."""
@@ -418,7 +410,14 @@ def _item(value: ast.expr, number: int, of_: int) -> ast.expr:
     match value:
         case ast.Tuple(elts=elts) | ast.List(elts=elts) if len(elts) == of_:
             return elts[number]
-        case ast.Call(func=ast.Name(id=name), args=[of]) if name == _ALL and (given := _iterated(of)):
+        case ast.Call(func=ast.Name(id=name), args=[of]) if name == _ALL and len(
+            # the one thing that it is made for each part of
+            every := {
+                ast.unparse(one): one for one in ast.walk(of)
+                if isinstance(one, ast.Call) and getattr(one.func, "id", "") == _EACH
+            }
+        ) == 1:
+            given = every.popitem()[1]
             swapped: ast.expr = _swapped(of, given, _item(given.args[0], number, of_))
             return swapped
         case ast.Call(func=function, args=args) if last_name(function) in _HANDED_ON and len(args) >= of_:
@@ -426,13 +425,6 @@ def _item(value: ast.expr, number: int, of_: int) -> ast.expr:
         case ast.IfExp(test=test, body=body, orelse=other):
             return ast.IfExp(test, _item(body, number, of_), _item(other, number, of_))
     return ast.Subscript(value, ast.Constant(number), ast.Load(), lineno=getattr(value, "lineno", 0))
-
-
-def _iterated(node: ast.AST) -> ast.Call | None:
-    """The one thing that an expression is made for each part of."""
-    calls = (each for each in ast.walk(node) if isinstance(each, ast.Call))
-    found = {ast.unparse(each): each for each in calls if getattr(each.func, "id", "") == _EACH}
-    return next(iter(found.values())) if len(found) == 1 else None
 
 
 def _swapped(node: Any, old: ast.Call, new: ast.expr) -> Any:
@@ -526,6 +518,21 @@ def _with(node: Any, env: _Env) -> Any:
         bound |= {each.id for each in names if isinstance(each.ctx, ast.Store)}
         env = {name: value for name, value in env.items() if name not in bound}
     return _rebuilt(node, lambda value: _with(value, env))
+
+
+def _parts_given(given: ast.expr) -> Iterable[tuple[object, ast.expr]]:
+    if isinstance(given, ast.Dict):
+        return zip([getattr(each, "value", "") for each in given.keys], given.values, strict=True)
+    size = _width(given)
+    return enumerate([_item(given, number, size) for number in range(size)] or [given])
+
+
+def _counting(facts: list[Fact]) -> list[Fact]:
+    does = (one for each in facts if each.form[0] not in ("eval", "held") for one in each.form[2:])
+    used = {part for one in does for part in parts_of(one)}
+    frozen = ("set", ("$requires_grad",))  # that of parameters is told of elsewhere
+    facts = [each for each in facts if each.form[0] != "eval" or each.form[2] not in used]
+    return [each for each in facts if each.form[::2][:2] != frozen]
 
 
 def _merged(facts: list[Fact]) -> list[Fact]:
