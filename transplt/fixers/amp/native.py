@@ -217,17 +217,14 @@ def _unit(writer: Writer, spelling: Spelling, unit: Unit, made: list[tuple[Part,
         lines = [f"{scaler}.unscale_({text})"]
         writer.before(read.before, lines, "NPU741", "gradients are unscaled before they are clipped or read")
     for part, scaler in made if spelling.scales else ():
-        _part(writer, part, scaler)
-
-
-def _part(writer: Writer, part: Part, scaler: str) -> None:
-    for step in part.steps:
-        message = "the scaler takes the optimizer step, and skips it after an overflow"
-        _change(writer, step.call, message, handed_to(f"{scaler}.step"))
-    for way in part.exits:
-        writer.before(way, [f"{scaler}.update()"], "NPU741", "the scale is updated before an iteration ends early")
-    for last in part.updates:
-        writer.after(last, [f"{scaler}.update()"], "NPU741", "the scale is updated after the steps of an iteration")
+        update = [f"{scaler}.update()"]
+        for step in part.steps:
+            message = "the scaler takes the optimizer step, and skips it after an overflow"
+            _change(writer, step.call, message, handed_to(f"{scaler}.step"))
+        for way in part.exits:
+            writer.before(way, update, "NPU741", "the scale is updated before an iteration ends early")
+        for last in part.updates:
+            writer.after(last, update, "NPU741", "the scale is updated after the steps of an iteration")
 
 
 def _change(writer: Writer, call: ast.Call, message: str, transform: New) -> None:

@@ -104,6 +104,8 @@ def _note(work: Work, at: ast.expr, call: ast.Call | None) -> Finds:
         off = keyword_of(call, "disable")
         if isinstance(off, ast.Constant) and off.value:
             return
+    # What a function hands on (`*args`), others decide to compile.
+    handed_on = call is not None and any(isinstance(each, ast.Starred) for each in call.args)
     if chosen:
         message = f"torch.compile({chosen}) compiles with inductor unless another backend is chosen, and needs "
         message += "triton-ascend on an NPU"
@@ -116,15 +118,8 @@ def _note(work: Work, at: ast.expr, call: ast.Call | None) -> Finds:
         api="torch.compile",
         help="pip install triton-ascend instead of triton, or remove the call. From torch_npu 2.7 on "
         "TORCHINDUCTOR_NPU_BACKEND=mlir (or dvm) does without Triton",
-        blocks=_blocks(work, call),
+        blocks="slow" if is_set(work.project.switches, SUPPRESSES) else "later" if handed_on else "",
     )
-
-
-def _blocks(work: Work, call: ast.Call | None) -> str:
-    """What else than its page says a call stops: what a function hands on (`*args`), others decide to compile."""
-    if is_set(work.project.switches, SUPPRESSES):
-        return "slow"
-    return "later" if call is not None and any(isinstance(each, ast.Starred) for each in call.args) else ""
 
 
 def _backend(work: Work, call: ast.Call) -> tuple[ast.expr | None, str]:

@@ -151,16 +151,12 @@ def _message(work: Work, node: ast.AST, what: str) -> tuple[str, str]:
     calls = (call for test in asked for call in inner_nodes(test, ast.Call))
     if any(work.names.qualified(call.func) in _CARDS for call in calls):
         blocks = "first step"  # the import is left out on an NPU: what it brings is missing when it is called
-    if not can_fail(node) or _is_compiled_instead(work, node):
+    # where it fails, what is imported instead may be compiled for CUDA, too, as it is loaded
+    handlers = (handler for tried in of_kind(ast.Try, around[1:]) for handler in tried.handlers)
+    instead = (import_base(work.scan.path, each) for on in handlers for each in of_kind(ast.ImportFrom, on.body))
+    if not can_fail(node) or any(work.project.reach.why(CodeStep(ImportedModule(module))) for module in instead):
         return message, blocks
     return (f"{message}; {GOES_ON}", "slow") if _has_another_way(work, node) else (f"{message}; {CAUGHT}", "later")
-
-
-def _is_compiled_instead(work: Work, node: ast.AST) -> bool:
-    """True where what is imported if that fails is compiled for CUDA, too, as it is loaded."""
-    handlers = (handler for tried in of_kind(ast.Try, chain(node)) for handler in tried.handlers)
-    instead = (import_base(work.scan.path, each) for on in handlers for each in of_kind(ast.ImportFrom, on.body))
-    return any(work.project.reach.why(CodeStep(ImportedModule(module))) for module in instead)
 
 
 def _has_another_way(work: Work, node: ast.AST) -> bool:

@@ -114,7 +114,9 @@ def helpers_of_tests(work: Work, statement: ast.Import | ast.ImportFrom) -> Find
                 yield _skipped(work, alias, f"{module}.{alias.name}")
     elif module.startswith(_RUNIF_PACKAGES):
         for alias in statement.names:
-            if alias.name in _BY_KEYWORD and _is_asked(work, alias.asname or alias.name):
+            calls = work.scan.calls_by_last_name((alias.asname or alias.name,)) if alias.name in _BY_KEYWORD else ()
+            # it asks for CUDA, or passes on what it is asked
+            if any(each.arg is None or each.arg in _RUNIF_KEYWORDS for call in calls for each in call.keywords):
                 yield _skipped(work, alias, f"{module}.{alias.name}")
 
 
@@ -366,15 +368,6 @@ def helpers_by_their_module(work: Work, tree: ast.Module) -> Finds:
 
 def _asks_for_a_gpu(name: str) -> bool:
     return name not in _ANY_CARD and _TEST_WORDS.search(name) is not None
-
-
-def _is_asked(work: Work, name: str) -> bool:
-    """True where a call of the helper asks for CUDA, or passes on what it is asked."""
-    return any(
-        keyword.arg is None or keyword.arg in _RUNIF_KEYWORDS
-        for call in work.scan.calls_by_last_name((name,))
-        for keyword in call.keywords
-    )
 
 
 def _skipped(work: Work, node: ast.expr | ast.alias, full: str) -> Note:

@@ -64,7 +64,11 @@ def first_of_a_scalar(work: Work, node: ast.Subscript) -> Finds:
         case ast.Subscript(value=ast.Attribute(value=value, attr="data"), slice=ast.Constant(value=0), ctx=ast.Load()):
             scalars = work.once(_scalars)
             message = "since torch 0.4 a loss or a reduction is a scalar tensor: [0] raises an error"
-            certain = scalars.is_one(work.file, value) or _walks(work, scalars, value)
+            bindings = work.names.bindings_of(value)
+            walk = parent(bindings[0].node) if len(bindings) == 1 else None  # it may give each of a list of scalars
+            certain = scalars.is_one(work.file, value) or (
+                isinstance(walk, (ast.comprehension, ast.For)) and scalars.are(work.file, walk.iter)
+            )
             if certain or (id(work.scan.scope_of(value)), work.text(value)) in work.once(_driven):
                 level = Level.SAFE if certain else Level.UNSAFE
                 item = OfText(lambda text: f"{text[: text.rindex('.data')].rstrip()}.item()")
@@ -84,10 +88,3 @@ def _driven(work: Work) -> set[tuple[int, str]]:
 
 def _scalars(work: Work) -> _Scalars:
     return _Scalars(program_of([work.file], work.project))
-
-
-def _walks(work: Work, scalars: _Scalars, node: ast.expr) -> bool:
-    """True for the name that a loop or a comprehension gives to each of such a list."""
-    bindings = work.names.bindings_of(node)
-    above = parent(bindings[0].node) if len(bindings) == 1 else None
-    return isinstance(above, (ast.comprehension, ast.For)) and scalars.are(work.file, above.iter)

@@ -72,7 +72,9 @@ def wrappers(work: Work, writer: Writer) -> None:
     calls = [call for file in here for call in file.scan.calls if file.names.qualified(call.func) in _WRAPPERS]
     for call in by_place(calls):
         _buffers(writer, program, here[0], call)
-        _views(writer, program, call)
+        name = "gradient_as_bucket_view"  # where plain optimizers of torch are all that touches gradients
+        if lacks(call, name, _PLACES[name]) and _plain_gradients(program, work.settings):
+            add_keyword(writer, call, fixer.code, _VIEWS, name, "True", api=API)
 
 
 def _buffers(writer: Writer, program: Program, file: File, call: ast.Call) -> None:
@@ -244,15 +246,6 @@ def _loads_on_one_rank(program: Program) -> bool:
 
 
 # --- gradients -------------------------------------------------------------------------------------------------------
-
-
-def _views(writer: Writer, program: Program, call: ast.Call) -> None:
-    """`gradient_as_bucket_view=True` where plain optimizers of torch are all that touches gradients."""
-    if not lacks(call, "gradient_as_bucket_view", _PLACES["gradient_as_bucket_view"]):
-        return
-    if not _plain_gradients(program, writer.work.settings):
-        return
-    add_keyword(writer, call, fixer.code, _VIEWS, "gradient_as_bucket_view", "True", api=API)
 
 
 def _plain_gradients(program: Program, settings: Settings) -> bool:

@@ -54,7 +54,11 @@ class KeptStates:
         told = _in_losses(self.ways) if found else frozenset()
         for slot, moves in grouped(found).items():
             if slot in told and not self._is_played(slot) and not self._is_made_anew(slot, moves):
-                begun = list(self._begun(slot, moves))
+                # what it gets from the first batch
+                given = [(each.file, statement(each.node), each.node) for each in self.program.values.get(slot, ())]
+                own = {id(each.stmt) for each in moves}
+                begun = [Move(file, stmt, (node,), True) for file, stmt, node in given
+                         if id(stmt) not in own and self._runs(file, stmt, self.run)]  # fmt: skip
                 if any(self._differs(each.file, value) for each in (*moves, *begun) for value in each.given) or any(
                     self.ways.varying.is_under(each.file, each.stmt) for each in moves
                 ):
@@ -105,13 +109,6 @@ class KeptStates:
         callee, known = self.program.callee(file, call), file.names.qualified(call.func) or ""
         return not (known.startswith(("torch.", "numpy.")) or getattr(call.func, "id", "") in ("min", "max")
                     or (isinstance(callee, FUNCTIONS) and not plays(self.program, callee)))  # fmt: skip
-
-    def _begun(self, slot: Variable, moves: list[Move]) -> Iterator[Move]:
-        """What a state gets from the first batch."""
-        for value in self.program.values.get(slot, ()):
-            stmt = statement(value.node)
-            if all(stmt is not each.stmt for each in moves) and self._runs(value.file, stmt, self.run):
-                yield Move(value.file, stmt, (value.node,), True)
 
     def _without(self, file: File, value: ast.expr, slot: Variable) -> Iterator[ast.expr]:
         """The parts of an expression that do not hold a variable."""

@@ -120,7 +120,11 @@ def _precisions(work: Work, kernel: Kernel, found: list[Operation]) -> Finds:
             continue
         values = {string_of(precision), *constants_of(kernel, precision, work.project)}
         if (name := string_of(precision)) in _OF_GPUS:
-            yield from _ieee(work, precision, name)
+            message = f"tl.dot of triton-ascend 3.2.0 raises for {name}: ieee is float32, which is no less precise"
+            if work.settings.style != "portable" and work.take(precision):
+                yield Edit(precision, fixer.code, message, '"ieee"', api=_API)
+            else:
+                yield work.note(precision, fixer.code, message, api=_API, help="pass 'ieee' on NPUs")
         elif values.intersection(_OF_GPUS):
             groups.setdefault((_TF32, ast.unparse(precision)), []).append(call)
     for (say, name), nodes in groups.items():
@@ -136,14 +140,6 @@ def _without(work: Work, call: ast.Call, name: str, message: str) -> Finds:
         yield Edit(call, fixer.code, message, without_keyword(name), api=_API)
     else:
         yield work.note(call, fixer.code, message, api=_API, help=f"do not pass {name} on NPUs")
-
-
-def _ieee(work: Work, precision: ast.expr, name: str) -> Finds:
-    message = f"tl.dot of triton-ascend 3.2.0 raises for {name}: ieee is float32, which is no less precise"
-    if work.settings.style != "portable" and work.take(precision):
-        yield Edit(precision, fixer.code, message, '"ieee"', api=_API)
-    else:
-        yield work.note(precision, fixer.code, message, api=_API, help="pass 'ieee' on NPUs")
 
 
 def _scaled(work: Work, kernel: Kernel, model: Model, card: str) -> Finds:

@@ -55,8 +55,10 @@ def grids(work: Work, tree: ast.Module) -> Finds:
             yield work.note(launch.call, fixer.code, f"the grid of {name} has {when}", api=_API, help=help_,
                             blocks="first step" if always else "later")  # fmt: skip
         elif prod(each.count or _MANY + 1 for each in dimensions) > _MANY:
-            yield work.note(launch.call, _SLOW, _slow(name, dimensions), level=Level.INFO, api=_API,
-                            help=f"{loop}; {_ENV}")  # fmt: skip
+            flat = f"over a grid of {len(dimensions)} dimensions, which an NPU flattens to one"
+            message = f"{name} is launched {flat if len(dimensions) > 1 else 'one program per block'}, not one program "
+            message += "per core: programs beyond the number of cores wait, which is slow"
+            yield work.note(launch.call, _SLOW, message, level=Level.INFO, api=_API, help=f"{loop}; {_ENV}")
 
 
 def _too_large(dimensions: list[GridDimension]) -> str:
@@ -81,12 +83,3 @@ def _judged(dimensions: list[GridDimension]) -> str:
     """Which of the autotuner's configurations that holds for, where they differ."""
     values = dict.fromkeys(f"{each.by}={each.block}" for each in dimensions if each.by)
     return f" with the smallest configuration of the autotuner ({', '.join(values)})" if values else ""
-
-
-def _slow(name: str, dimensions: list[GridDimension]) -> str:
-    how = "one program per block"
-    if len(dimensions) > 1:
-        how = f"over a grid of {len(dimensions)} dimensions, which an NPU flattens to one"
-    return (
-        f"{name} is launched {how}, not one program per core: programs beyond the number of cores wait, which is slow"
-    )

@@ -41,7 +41,13 @@ def kernels(work: Work, tree: ast.Module) -> Finds:
         descriptors = []
         for call, operation in kernel.calls():
             if operation == "inline_asm_elementwise":
-                yield from _assembly(work, kernel, call)
+                if work.take(call):
+                    yield work.note(
+                        call, fixer.code, f"{kernel.name} has GPU assembly",
+                        api="triton.language.inline_asm_elementwise", effort=Effort.MEDIUM,
+                        help="compute the same with operations of tl and tl.math; NPUs have a different assembly, "
+                             "only for int64 and float32",
+                    )  # fmt: skip
             elif operation in _DESCRIPTORS:
                 descriptors.append(call)
             elif operation == "make_block_ptr":
@@ -53,15 +59,6 @@ def kernels(work: Work, tree: ast.Module) -> Finds:
                 "which use a GPU's copy engine", api="triton.language.make_tensor_descriptor",
                 help=_POINTER_HELP, effort=Effort.MEDIUM, blocks="first step",
             )  # fmt: skip
-
-
-def _assembly(work: Work, kernel: Kernel, call: ast.Call) -> Finds:
-    if work.take(call):
-        yield work.note(
-            call, fixer.code, f"{kernel.name} has GPU assembly", api="triton.language.inline_asm_elementwise",
-            help="compute the same with operations of tl and tl.math; NPUs have a different assembly, only for int64 "
-                 "and float32", effort=Effort.MEDIUM,
-        )  # fmt: skip
 
 
 @fixer.on(ast.Attribute, last=("cuda", "hip"))

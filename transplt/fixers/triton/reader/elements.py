@@ -51,18 +51,11 @@ def types_given(launch: Launch, project: ProjectFacts) -> dict[str, str]:
 
 def tensor_given(file: File, node: ast.expr, project: ProjectFacts) -> Tensor | None:
     """What is known of the tensor that an expression is; None for what may be none."""
-    node = _just_set(file, node)
+    # What a variable is given in the last statement before that sets it, if that is always run before.
+    value = last_value(file.scan, node) if isinstance(node, ast.Name) else None
+    node = value if value is not None and parent(statement(value)) in chain(node) else node
     cast = _cast(file, node)
     return Tensor(frozenset({cast})) if cast else file.once(_types, Asked(project)).tensor(file, node)
-
-
-def _just_set(file: File, node: ast.expr) -> ast.expr:
-    """What a variable is given in the last statement before that sets it, if that is always run before."""
-    if isinstance(node, ast.Name):
-        value = last_value(file.scan, node)
-        if value is not None and parent(statement(value)) in chain(node):
-            return value
-    return node
 
 
 def _cast(file: File, node: ast.expr) -> str:
