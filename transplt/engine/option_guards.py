@@ -446,13 +446,16 @@ class _Behind:
         if name in self.options and any(last_name(callee_of(each)) == "option" for each in function.decorator_list):
             return self.options[name].default, self.options[name].words, name  # click hands it over
         owner = class_of_method(function)
-        called = owner.name if owner is not None and function.name == "__init__" else function.name
-        names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
-        index = names.index(name) - (owner is not None) if name in names else -1
+        called = ({"__init__": owner}.get(function.name) or function).name
+        arguments = enumerate((*function.args.posonlyargs, *function.args.args), -(owner is not None))
+        index = {each.arg: place for place, each in arguments}.get(name, -1)
         default = constant({argument.arg: each for argument, each in defaults_of(function.args)}.get(name))
         # `trainer.train()` is another `train`
         calls = [each for each in self.scan.calls_by_last_name({called}) if owner or isinstance(each.func, ast.Name)]
-        elsewhere = not calls or owner is not None or self._is_called_elsewhere(function, len(calls))
+        elsewhere = any((
+            not calls, owner, self.taken & {"*", function.name}, function.name in self.texts,
+            len(self.scan.names.get(function.name, ())) != len(calls), self.scan.attributes.get(function.name),
+        ))  # fmt: skip
         left = (default, f"{name}=", name)
         found = [self._handed_on(left)] if elsewhere else [left] * len(default)
         for call in calls:
@@ -475,11 +478,6 @@ class _Behind:
         """
         flag = self.project.options.get(left[2])
         return left if flag is None or flag.default not in _OFF_BY_DEFAULT else (flag.default, flag.words, left[2])
-
-    def _is_called_elsewhere(self, function: ast.FunctionDef | ast.AsyncFunctionDef, calls: int) -> bool:
-        if self.taken & {"*", function.name} or function.name in self.texts:
-            return True
-        return len(self.scan.names.get(function.name, ())) != calls or bool(self.scan.attributes.get(function.name))
 
 
 def _bound_before(bindings: list[Binding], node: ast.Name, at: ast.AST) -> list[Binding]:

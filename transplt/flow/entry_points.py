@@ -362,9 +362,7 @@ def _untorched(tree: _Tree) -> dict[str, str]:
     return found
 
 
-def _foreign(
-    trains: Collection[str], tree: _Tree, started: Mapping[str, Collection[str]]
-) -> frozenset[str]:
+def _foreign(trains: Collection[str], tree: _Tree, started: Mapping[str, Collection[str]]) -> frozenset[str]:
     """The folders of programs that were written to be started there, and of which the project imports parts.
 
     Their scripts import by names that hold in their folder alone, and nothing of what is around it. A program that the
@@ -380,7 +378,7 @@ def _foreign(
         by = (each for path in below.intersection(started) for each in started[path])
         own = not all(_below(each, (folder,)) for each in by)
         own |= any(tree.entries[path].starts for path in taken.intersection(trains))
-        if begin and apart and around and taken and not own:
+        if all((begin, apart, around, taken, not own)):
             found.add(folder)
     return frozenset(found)
 

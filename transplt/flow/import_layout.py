@@ -279,7 +279,7 @@ def placed(found: Sequence[Finding], path: str, data: bytes, project: ProjectFac
     aside = aside or _is_idle(found, path, data, project)
     tried = len(data) if aside or late else _tried_from(path, data, project)
     program = "" if aside or late == "other" else project.aside.program(path)
-    if not aside and not late and not chosen and not program and tried >= len(data):
+    if tried >= len(data) and not any((aside, late, chosen, program)):
         return tuple(found)
     return tuple(
         replace(

@@ -216,13 +216,15 @@ def _of_a_script(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _
 
 def _of_any_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Twin | None:
     """The twin of a list that asks for torch; of what conda has printed, why there is none."""
-    asks = any(each.code == NOT_ADDED and each.open for each in record.findings)
-    source = text_of(worker.read(entry)) if asks else None
-    locks = (each.detail("lock") for each in record.findings if each.code == NOT_ADDED and each.open)
-    if source is not None and (lock := next(filter(None, locks), "")):
+    locks = [each.detail("lock") for each in record.findings if each.code == NOT_ADDED and each.open]
+    data = worker.read(entry) if locks else b""
+    source = text_of(data)
+    if not locks or source is None:
+        return None
+    if lock := next(filter(None, locks), ""):
         return _beside_a_lock(worker, source, record, lock)
-    if source is None or len(_BUILD.findall(source.text)) < _BUILDS:
-        return _of_a_list(worker, entry, record)
+    if len(_BUILD.findall(source.text)) < _BUILDS:
+        return _of_a_list(worker, data, source, record)
     twin = _FORMS.sub(r"-npu\g<0>", record.path)
     as_info = replace(record, findings=tuple(replace(each, level=Level.INFO) for each in record.findings))
     return _Twin(twin, "", ADDED, "", as_info, why=Sentence(_PRINTED, twin=twin))
@@ -243,17 +245,14 @@ def _beside_a_lock(worker: FileWorker[Any], source: Source, record: FileRecord, 
     return _Twin(twin, text, ADDED, message, replace(record, findings=tuple(left)))
 
 
-def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Twin | None:
+def _of_a_list(worker: FileWorker[Any], data: bytes, source: Source, record: FileRecord) -> _Twin | None:
     """The twin of a list that asks for torch: one set that pip can install, with what CANN needs."""
     path, kind = record.path, FileKind.REQUIREMENTS
     name, twin = posixpath.basename(path), _FORMS.sub(r"-npu\g<0>", path)
-    if twin == path or name in COG or not any(each.code == NOT_ADDED and each.open for each in record.findings):
+    if twin == path or name in COG:
         return None
-    data = worker.read(entry)
-    source = text_of(data)
     result = _migrated(worker, path, kind, data, "npu", twin=False)
-    edits = [each for each in result.findings if each.applied and each.edit]
-    if source is None or not any(each.code == ADDED for each in edits):
+    if not any(each.code == ADDED and each.applied and each.edit for each in result.findings):
         return None
     document = Document(source, path, kind, worker.settings, worker.target, worker.project)
     listed = requirements_of(document.utf8.decode(), path, kind)
@@ -267,13 +266,9 @@ def _of_a_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Tw
     left = [each for each in result.findings if not each.applied and each.code not in done]
     left = [replace(each, level=Level.INFO, help=of_raised) if _is_settled(each, raised) else each for each in left]
     original = replace(record, findings=tuple(left), ledger=result.ledger, tokens=result.tokens)
-    return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original, why=_not_for_others(source.text, twin))
-
-
-def _not_for_others(text: str, twin: str) -> str:
-    """Why a list, as pip freeze has printed it, is for one machine alone; empty where it is for others too."""
-    local = _ON_A_MACHINE.search(text)
-    return Sentence(_LOCAL, twin=twin, line=text.count("\n", 0, local.end()) + 1) if local is not None else ""
+    local = _ON_A_MACHINE.search(source.text)  # as pip freeze has printed it
+    why = Sentence(_LOCAL, twin=twin, line=source.text.count("\n", 0, local.end()) + 1) if local is not None else ""
+    return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original, why=why)
 
 
 def _is_settled(finding: Finding, raised: Collection[str]) -> bool:
@@ -290,24 +285,24 @@ def _packages(
     """
     text, plain = result.data.decode(), name.endswith(".txt")
     newline = newline_of(text)
-    of_cuda = [each for each in result.findings if each.code == BOUND and each.open and not each.blocks]
-    left_out = {normalised(each.api) for each in of_cuda}
+    of_cuda = (BOUND, True, "")
+    left_out = {normalised(each.api) for each in result.findings if (each.code, each.open, each.blocks) == of_cuda}
     kept = _OF_CUDA.sub("", text if plain else _COMMENTS.sub("", text))
     text, raised = _raised(_once(kept, name), name, releases, result)
     listed = requirements_of(text, name, FileKind.REQUIREMENTS)
     names = {normalised(each.name) for each in without_elsewhere(listed)}
-    on_top = _on_top(name, result, releases, names) if plain and not raised and not left_out & names else []
+    gone = sorted(left_out & names)
+    on_top = _on_top(name, result, releases, names) if plain and not (raised or gone) else []
     text = newline.join((*on_top, "")) if on_top else _pinned(text, name, releases.torch, left_out)
     if plain and any(each.code == INDEX and (on_top or not each.applied) for each in result.findings):
         text = f"--extra-index-url {CPU_INDEX}{newline}{text}"
-    gone = sorted(left_out & names)
     needs = [" ".join((_LEFT_OUT, *gone))] * bool(gone)
-    brought = (bound for each in result.findings if each.api in raised for bound in each.every_detail(BROUGHT))
-    needs += [bound for bound in brought if re.split("[<>=]", bound)[0] not in names]
+    needs += [bound for each in result.findings if each.api in raised for bound in each.every_detail(BROUGHT)
+              if re.split("[<>=]", bound)[0] not in names]  # fmt: skip
     needs += releases.pins({*imported} - names)[2:]  # which CUDA's users install with torch, as a README says
     needs += _with_bounds(needed_by_cann(listed, releases.cann), result.findings, raised)
     if plain:
-        return (text if text.endswith(newline) else text + newline) + newline.join((*needs, "")), raised
+        return newline.join((text.removesuffix(newline), *needs, "")), raised
     last = [*_LINE_OF_TORCH_NPU.finditer(text)][-1]
     lead = {"#": last["dash"].partition("-")[0]}  # of a comment
     rows = (f"{lead.get(each[0], last['dash'])}{each}" for each in needs)

@@ -42,32 +42,34 @@ def has_another_way(scan: Scan, node: ast.AST, taken: frozenset[str]) -> bool:
     """
     match node if isinstance(node, ast.stmt) else parent(node):
         case ast.Import(names=aliases) | ast.ImportFrom(names=aliases) as statement:
-            names = {each.asname or each.name.partition(".")[0] for each in aliases}
+            names = _bound_by(aliases)
         case ast.Assign(targets=[ast.Name(id=name)]) as statement:
             names = {name}
         case _:
             return False
-    tried = next((each for each in chain(statement) if isinstance(each, ast.Try) and goes_on_without(each)), None)
+    tried = next((each for each in chain(statement) if isinstance(each, ast.Try) and goes_on_without(each)), ast.Pass())
     asked = set(names)
-    for each in ast.walk(tried) if tried is not None else ():
+    for each in ast.walk(tried):
         match each:
             case ast.Name(id=name, ctx=ast.Store()):
                 asked.add(name)  # a flag
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name) if name in names:
                 return True
             case ast.Import() | ast.ImportFrom() if each is not statement:
-                if names <= {alias.asname or alias.name.partition(".")[0] for alias in each.names}:
+                if names <= _bound_by(each.names):
                     return True
     flags = asked - names
     asked |= {last_name(target) for each in scan.assigns if last_name(each.value) in flags for target in each.targets}
-    registers = not flags or "ops" in scan.attributes  # an import for what it registers with torch
-    only_flags = set() if registers else {name for name in names - taken if not scan.names.get(name)}
-    return all(_is_asked_first(scan, name, asked, taken, frozenset()) for name in names - only_flags)
+    if flags and "ops" not in scan.attributes:  # no import for what it registers with torch
+        names &= taken | {*filter(scan.names.get, names)}
+    return all(_is_asked_first(scan, name, asked, taken, frozenset()) for name in names)
 
 
-def _is_asked_first(
-    scan: Scan, name: str, asked: set[str], taken: frozenset[str], around: frozenset[str]
-) -> bool:
+def _bound_by(aliases: list[ast.alias]) -> set[str]:
+    return {each.asname or each.name.partition(".")[0] for each in aliases}
+
+
+def _is_asked_first(scan: Scan, name: str, asked: set[str], taken: frozenset[str], around: frozenset[str]) -> bool:
     """True for a name, or an attribute (`.name`), whose uses, some at least, ask before, or stand in what nobody uses
     who has not asked; so for what is set to it.
     """

@@ -128,7 +128,7 @@ def _with_their_guards(
     fixed = {each for each, decision in of.items() if decision.name in ON_REQUEST}
     order = {decision: number for number, decision in enumerate(groups)}
     for file in files:
-        pairs = [*_guarded(file, texts[file.path])]
+        pairs = [*_guarded(file, texts[file.path])] if file.path.endswith(".py") else []
         guards = {each for asked, _ in pairs for each in asked}
         for ids in _joined(asked | guarded for asked, guarded in pairs):
             if done := ids - guards - fixed:
@@ -152,11 +152,11 @@ def _guarded(file: Changed, source: Source) -> Iterator[tuple[set[int], set[int]
     """The ids of the edits in each question of a file, or in what gave its name a value, and of those in what is done
     if so; of the card that a function takes, and of its backend; of what a call is given, and of its name.
     """
-    if not file.path.endswith(".py") or _lacks(file.path, file.before) is None:
+    edits = sorted((edit for edit in file.edits if edit.code != CODE), key=lambda edit: edit.span.start)
+    if not edits or _lacks(file.path, file.before) is None:
         return
     scan = File.of(file.path, file.before).scan
     nodes = [*ast.walk(scan.tree)]
-    edits = sorted((edit for edit in file.edits if edit.code != CODE), key=lambda edit: edit.span.start)
     starts = [edit.span.start for edit in edits]
 
     def within(*body: ast.expr | ast.stmt) -> list[Finding]:
@@ -170,15 +170,16 @@ def _guarded(file: Changed, source: Source) -> Iterator[tuple[set[int], set[int]
     named: dict[tuple[object, str], list[Finding]] = {}
     for node in nodes:
         match node:
-            case ast.Assign(targets=[target], value=value) if edits and (inside := within(value)):
+            case ast.Assign(targets=[target], value=value) if inside := within(value):
                 if any(edit.api.endswith(".is_available") for edit in inside):
                     named.setdefault(name_of(target), []).extend(inside)
     for node in nodes:
-        if isinstance(node, ast.FunctionDef):
-            yield from _card_and_backend(within(node))
-        if isinstance(node, ast.Call) and edits and (called := within(node.func)):  # with what it is given
-            given = (each for value in (*node.args, *(each.value for each in node.keywords)) for each in within(value))
-            yield {*map(id, given)}, {*map(id, called)}
+        match node:
+            case ast.FunctionDef():
+                yield from _card_and_backend(within(node))
+            case ast.Call(func=func, args=args, keywords=keywords) if called := within(func):  # with what it is given
+                given = map(within, (*args, *(each.value for each in keywords)))
+                yield {*map(id, chain.from_iterable(given))}, {*map(id, called)}
         if (found := _question(node)) is None:
             continue
         test, body = found
