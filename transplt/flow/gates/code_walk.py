@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from transplt.flow.gates.card_reads import READ_ATTRIBUTES, needed_by_read
@@ -275,7 +274,7 @@ class Walk:
         for arm in arms:
             if isinstance(arm, ast.Call):
                 made = last_name(arm.func).lstrip("_")
-                if made[:1].isupper() or _may_hold_module(last_name(target)):
+                if made[:1].isupper() or any(word in last_name(target) for word in _HOLDS_MODULE):
                     refs += self.code.called(arm)
                 elif type(target) is ast.Name and parent(parent(target)) is self.slots.scan.tree:
                     refs += self._handed_over(arm)
@@ -392,11 +391,6 @@ def _may_carry(value: ast.expr) -> bool:
     """True for an argument that may be the answer of a gate."""
     kind = type(value)
     return kind in _CARRIERS or (kind in _NAMED and sounds_like_a_flag(last_name(value)))
-
-
-@lru_cache(maxsize=10_000)
-def _may_hold_module(name: str) -> bool:
-    return any(word in name for word in _HOLDS_MODULE)
 
 
 def _is_kept(node: ast.expr) -> bool:

@@ -85,12 +85,7 @@ def speaks_of_cuda(node: ast.expr) -> bool:
     """True for a flag that says by its name that it stands for CUDA: `use_cuda`, `args.gpu`."""
     if isinstance(node, ast.Compare):
         return any(speaks_of_cuda(side) for side in (node.left, *node.comparators))
-    return _has_cuda_word(last_name(callee_of(node)))
-
-
-@lru_cache(maxsize=10_000)
-def _has_cuda_word(name: str) -> bool:
-    return bool(_CUDA_WORD.search(name))
+    return bool(_CUDA_WORD.search(last_name(callee_of(node))))
 
 
 @lru_cache(maxsize=10_000)
@@ -112,18 +107,13 @@ def is_option(slots: Slots, node: ast.expr) -> bool:
     )
 
 
-@lru_cache(maxsize=10_000)
-def _names_an_option(name: str) -> bool:
-    return bool(_OPTION_WORD.search(name) or _CONSTANT.fullmatch(name))
-
-
 #: Nodes without names in them; contexts and operators are children, too.
 _NOTHING_INSIDE = frozenset({ast.Constant, ast.Load, ast.Eq, ast.NotEq, ast.Not, ast.And, ast.Or, ast.Is, ast.IsNot})
 
 
 def _is_setting(slots: Slots, node: ast.expr) -> bool:
     name = last_name(node.func) if isinstance(node, ast.Call) else last_name(node)
-    if name and _names_an_option(name):
+    if name and (_OPTION_WORD.search(name) or _CONSTANT.fullmatch(name)):
         return True
     stack: list[ast.AST] = [node]
     while stack:

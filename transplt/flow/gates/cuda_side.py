@@ -105,17 +105,15 @@ class CudaSide:
 
     def withheld(self, only: set[str], side: Iterable[ast.AST]) -> str:
         """What a side reads of some slots (always the same ones); empty where there is none, or it is asked for."""
+        slots = self.file.code.slots
         for node in side if only else ():
             if id(node) not in self._read:
-                self._read[id(node)] = self._first_read(only, node)
+                named = (each for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute)))
+                reads = (each for each in named if isinstance(each.ctx, ast.Load) and slots.of(each) in only)
+                self._read[id(node)] = next(reads, None)
             if (read := self._read[id(node)]) is not None:
                 return "" if isinstance(parent(read), (ast.Compare, ast.BoolOp, ast.If)) else ast.unparse(read)
         return ""
-
-    def _first_read(self, only: set[str], node: ast.AST) -> ast.AST | None:
-        slots = self.file.code.slots
-        named = (inner for inner in ast.walk(node) if isinstance(inner, (ast.Name, ast.Attribute)))
-        return next((each for each in named if isinstance(each.ctx, ast.Load) and slots.of(each) in only), None)
 
     def _option_of_a_package(self, question: ast.expr) -> Answer | None:
         """The package for CUDA alone of whose call an answer is a keyword: `cuet.Polynomial(fused=device == "cuda")`.

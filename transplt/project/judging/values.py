@@ -577,14 +577,10 @@ def parts_apart(one: Form, other: Form, around: Around_ = ()) -> Iterator[tuple[
             if each in right:
                 left.remove(each)
                 right.remove(each)
-        left.sort(key=_size)
+        left.sort(key=lambda form: -sum(1 for _ in nodes(form)))
         right = [right.pop(max(range(len(right)), key=lambda at: _share(each, right[at]))) for each in left]
     for each, two in zip(left, right, strict=True):
         yield from parts_apart(each, two, ((one, other), *around))
-
-
-def _size(form: Form) -> int:
-    return -sum(1 for _ in nodes(form))
 
 
 def _share(one: Form, other: Form) -> float:

@@ -82,7 +82,11 @@ def document(summary: Summary) -> dict[str, Any]:
             {"api": use.api, "uses": use.uses, "status": use.status, "limit": use.limit} for use in summary.apis
         ],
         "extensions": summary.fallen,
-        "findings": {sheet: [_object(finding) for finding in summary.rows(sheet)] for sheet in summary.counts},
+        "findings": {sheet: [{
+            "path": each.path, "line": each.span.line, "column": each.span.column, "api": each.api, "code": each.code,
+            "level": each.level.value, "effort": each.effort.value if each.effort else None,
+            "message": each.text, "help": each.help,
+        } for each in summary.rows(sheet)] for sheet in summary.counts},
         "source": str(read_table("support/api_support.json")["source"]),
     }  # fmt: skip
 
@@ -91,14 +95,6 @@ def _effort_object(each: FileEffort) -> dict[str, Any]:
     return {
         "path": each.path, "automatic": each.automatic, "low": each.low, "medium": each.medium, "high": each.high,
         "share_automatic": round(each.share, 3), "hours": each.hours,
-    }  # fmt: skip
-
-
-def _object(finding: Finding) -> dict[str, Any]:
-    return {
-        "path": finding.path, "line": finding.span.line, "column": finding.span.column, "api": finding.api,
-        "code": finding.code, "level": finding.level.value, "effort": finding.effort.value if finding.effort else None,
-        "message": finding.text, "help": finding.help,
     }  # fmt: skip
 
 
