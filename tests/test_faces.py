@@ -30,7 +30,7 @@ from transplt.faces.lsp.open_project import OpenProject
 from transplt.faces.mcp.work_orders import work_orders
 from transplt.project.options import Options, make_plan
 from transplt.project.port.checklist import checklist
-from transplt.project.report.action_lines import about
+from transplt.project.report.action_lines import about, hours_of
 from transplt.project.report.analysis_summary import summarize
 from transplt.project.report.html import action_groups
 from transplt.project.report.migration_record import RunResult
@@ -147,7 +147,7 @@ def standing(actions: Iterable[Action]) -> list[tuple[str, str]]:
 def test_one_number_and_one_class_of_the_actions_in_every_face(faces: Faces, tmp_path: Path) -> None:
     wanted = standing(separate(faces.actions))
     classes = [(text, same) for text in BLOCKS_TEXT.values() if (same := sum(text == each for _, each in wanted))]
-    head = f"{many(len(wanted), 'action')}, {about(total_hours(faces.actions))}" if wanted else ""
+    head = f"{many(len(wanted), 'action')}, {hours_of(faces.actions)}" if wanted else ""
     tops = [*dict.fromkeys(action.heading for action in faces.actions)]
     assert [each.partition(":")[0] for each in tops] == [text for text, _ in classes]
 
@@ -158,7 +158,7 @@ def test_one_number_and_one_class_of_the_actions_in_every_face(faces: Faces, tmp
     assert head in plan and [each.lower() for each in re.findall(r"^### (.*)", plan, re.M)] == [*map(str.lower, tops)]
 
     page = html.unescape((faces.migrated.output / "report.html").read_text())
-    assert (f"{len(wanted)} action" in page and about(total_hours(faces.actions)) in page) or not wanted
+    assert (f"{len(wanted)} action" in page and hours_of(faces.actions) in page) or not wanted
     assert [(each["short"], each["count"]) for each in action_groups(faces.actions, {})] == classes
     book = load_workbook(io.BytesIO((faces.migrated.output / "unsupported_op.xlsx").read_bytes()))
     rows = list(book["actions"].iter_rows(values_only=True))[1:] if wanted else []

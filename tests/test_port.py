@@ -13,12 +13,12 @@ from click.testing import CliRunner
 from tests.many_actions import write_many
 from transplt.base.disk.git_command import run_git
 from transplt.base.errors import CannotFinish, UsageError
-from transplt.engine.actions.actions import actions_of, separate, total_hours
+from transplt.engine.actions.actions import actions_of, separate
 from transplt.faces.cli.main import main
 from transplt.project.environment.wanted import script_to_train
 from transplt.project.options import Options, make_plan
 from transplt.project.port.decisions import decision_of, decisions
-from transplt.project.report.action_lines import about
+from transplt.project.report.action_lines import hours_of
 from transplt.project.tree import migrate_tree
 from transplt.rules.pages import all_codes
 
@@ -82,7 +82,7 @@ def test_a_port_leaves_what_a_migration_leaves(project: Path, tmp_path: Path, st
     options = Options(source=project, out=tmp_path / "out", style=style, analysis=True, torch_version="2.6", jobs=0)
     actions = separate(actions_of(migrate_tree(make_plan(options)).findings))
     said = port(project, "--style", style)
-    assert f"{len(actions)} actions, {about(total_hours(actions))}" in said
+    assert f"{len(actions)} actions, {hours_of(actions)}" in said
     if style == "npu":  # of the other one a pull request has what stops an NPU alone
         boxes = git(project, "show", "npu-port:NPU_PORT.md")
         assert re.findall(r"^- \[ \] \*\*(.+?)\*\* \(", boxes, re.M) == [each.title for each in actions]

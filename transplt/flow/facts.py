@@ -381,11 +381,21 @@ def _join_entries(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     aside = aside_of(entries, joined.path_of, starting, named)
     launching = (each for path in started.keys() - aside.python for each in starting[path])
     scripts = frozenset(filter(_LAUNCH_SCRIPT.search, launching))
-    joined.aside = replace(aside, asked=asked_for(taking, joined.options), launching=scripts)
+    taken = _taken_by_notebooks(joined, every, aside.taken)
+    joined.aside = replace(aside, asked=asked_for(taking, joined.options), launching=scripts, taken=taken)
     joined.imported = frozenset(name for each in entries.values() for name in (*each.imports, *each.called))
     joined.bound = _bound(joined, every, entries)
     joined.floors = frozenset(each for entry in entries.values() for each in entry.floors)
     joined.sets = frozenset(key for entry in entries.values() for key in entry.sets)
+
+
+def _taken_by_notebooks(
+    joined: ProjectFacts, every: list[ModuleFacts], taken: Mapping[str, frozenset[str]]
+) -> dict[str, frozenset[str]]:
+    """What others import of each file, and what notebooks do, too."""
+    names = (target for item in every if item.path.endswith(".ipynb") for _, target in item.imports)
+    shown = grouped((joined.path_of(name), name.rpartition(".")[2]) for name in names)
+    return {path: taken.get(path, frozenset()).union(shown.get(path, ())) for path in {*taken, *shown}}
 
 
 def _join_names(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
