@@ -120,12 +120,8 @@ def _of_ranks(one: ScriptRun) -> bool:
 
 
 def _results(one: ScriptRun, other: ScriptRun) -> Sequence[list[tuple[str, float]]]:
-    """What the two print. The lines of several ranks mix: in the order of the alphabet, and those that both have."""
-    if not _of_ranks(one):
-        return [printed_results(each.output) for each in (one, other)]
-    both = [printed_results("\n".join(sorted(re.split(r"[\r\n]+", each.output)))) for each in (one, other)]
-    counts = [Counter(words for words, _ in side) for side in both]
-    return [[each for each in side if counts[0][each[0]] == counts[1][each[0]]] for side in both]
+    """What the two print. Ranks write into each other's lines, which are other ones at each start: nothing of them."""
+    return [[] if _of_ranks(one) else printed_results(each.output) for each in (one, other)]
 
 
 def _printed(one: ScriptRun, other: ScriptRun) -> Iterator[tuple[str, float, Difference]]:
