@@ -170,6 +170,7 @@ def test_a_constant_of_a_class_that_no_file_reads_as_a_device(kind: str, found: 
     assert codes(result, applied=False) == found and not result.changed
 
 
+@pattern("T3")
 @pytest.mark.parametrize(
     "line",
     [
