@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from transplt.project.judging.facts_apart import Fact, closest, left_over, parts_apart
 from transplt.project.judging.forms import Form, apart, blank, nodes, operations, parts_of
 from transplt.project.judging.order import disordered, outdated, step_of
 from transplt.project.judging.otherwise import Otherwise, other_text, shortened
@@ -16,7 +17,7 @@ from transplt.project.judging.rewritten import MEASURES, Done, one_thing, share_
 from transplt.project.judging.statements import Apart, Statement, asked_in, compared
 from transplt.project.judging.themes import theme_of_call
 from transplt.project.judging.tricks import TESTS
-from transplt.project.judging.values import Fact, TooMuch, Values, closest, left_over, parts_apart
+from transplt.project.judging.values import TooMuch, Values
 from transplt.syntax.nodes import last_name
 
 _Pair = tuple[Statement, Statement]
@@ -107,9 +108,10 @@ class Unexplained:
                 [each for each in side if each.path == path]
                 for side, path in ((differ.gone, home[0]), (differ.new, place[0]))
             )
-            found = self._left_of(left_over(*facts, names), here, both, (*files,))
+            left = left_over(*facts, names)
+            found = self._left_of(left, here, both, (*files,))
             told = [*(each for each in told if each not in here), *found]
-            if not found and place[1] and (one := self._in_doubt(left_over(*facts, names))):
+            if not found and place[1] and (one := self._in_doubt(left)):
                 told.append(replace(one, rewritten=name))
         return told
 
@@ -120,8 +122,8 @@ class Unexplained:
         """What is told of a function, of which `sides` is left over, in the place of what was told `here`."""
         pairs, lone = [*closest(*sides)], [*sides[0], *sides[1]]
         whole = len(pairs) == len(sides[0]) == len(sides[1])
-        found = {(one, two): at for at in pairs for one, two, _ in parts_apart(at[0].form, at[1].form)}
-        around = {pair[:2]: pair[2] for at in pairs for pair in parts_apart(at[0].form, at[1].form)}
+        parts = [(at, pair) for at in pairs for pair in parts_apart(at[0].form, at[1].form)]
+        found, around = {pair[:2]: at for at, pair in parts}, {pair[:2]: pair[2] for _, pair in parts}
         sure = [pair for pair in found if whole and self._is_sure(*pair, [*found], found[pair])]
         every, known = whole and len(sure) == len(found), [each for each in here if not each.rewritten]
         if len(lone) == 1 and not known and _IS_COUNTED.search(lone[0].at.text) and lone[0].form[0] in _OPERATORS:

@@ -156,7 +156,7 @@ class OneProcess:
         if found.reasons:
             return Part(title, Verdict(Word.RUNS, f"ran to its end; {found.reasons[0]}"), found)
         if not told.mixed:
-            found.printed, found.saved = printed.compared(reference.outcome, alone.outcome, told.left_out | noise)
+            found.printed, found.saved = printed.compared(reference.outcome, told.left_out | noise)
             if noise:
                 what = f"{many(len(noise), 'saved tensor')}, whose gradients are only rounding errors"
                 found.reasons.append(f"{what}; the first: {min(noise)}")

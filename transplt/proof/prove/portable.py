@@ -57,7 +57,7 @@ def on_cuda(
         found.reasons += [f"two runs of the original differ: {each.what}" for each in itself.values()][:1]
     if found.differences:
         return [Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)]
-    found.printed, found.saved = printed.compared(one.outcome, other.outcome, {*apart})
+    found.printed, found.saved = printed.compared(one.outcome, {*apart})
     return [Part(title, _equal(found, other), found)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from posixpath import basename
 
@@ -108,26 +108,26 @@ def of_parameters(one: ScriptRun, names: Collection[str]) -> set[str]:
     return {f"{file}: {name}" for file, name in every if any(f".{name}".endswith(f".{each}") for each in names)}
 
 
-def compared(one: ScriptRun, other: ScriptRun, but: Collection[str] = ()) -> tuple[int, int]:
+def compared(one: ScriptRun, but: Collection[str] = ()) -> tuple[int, int]:
     """How many printed results and saved tensors there are to compare."""
     files = {key[0]: tensors for key, tensors in saved_tensors(one).items() if key[0] not in but}
     saved = [f"{file}: {name}" for file, tensors in files.items() for name in tensors]
-    return sum(words not in but for words, _ in _results(one, other)[0]), sum(name not in but for name in saved)
+    return sum(words not in but for words, _ in _results(one)), sum(name not in but for name in saved)
 
 
 def _of_ranks(one: ScriptRun) -> bool:
     return len({process.get("rank") for process in one.processes} - {None}) > 1
 
 
-def _results(one: ScriptRun, other: ScriptRun) -> Sequence[list[tuple[str, float]]]:
-    """What the two print. Ranks write into each other's lines, which are other ones at each start: nothing of them."""
-    return [[] if _of_ranks(one) else printed_results(each.output) for each in (one, other)]
+def _results(one: ScriptRun) -> list[tuple[str, float]]:
+    """What a run prints. Ranks write into each other's lines, which are other ones at each start: nothing of them."""
+    return [] if _of_ranks(one) else printed_results(one.output)
 
 
 def _printed(one: ScriptRun, other: ScriptRun) -> Iterator[tuple[str, float, Difference]]:
     """Numbers of lines with a word such as `loss` or `acc` that are not alike, line by line of the same words: the
     words, and how far the two are apart, as a share."""
-    left, right = _results(one, other)
+    left, right = _results(one), printed_results(other.output)
     theirs: dict[str, list[float | None]] = defaultdict(list)
     for words, value in right:
         theirs[words].append(value)

@@ -173,7 +173,7 @@ class Several:
             bounds = shaken.within(one)
             noise |= printed.decided(bounds)
             results = printed.other_results(one, other, noise, bounds)
-        found.printed, found.saved = printed.compared(one, other, noise)
+        found.printed, found.saved = printed.compared(one, noise)
         return next(iter(results), None)
 
     def _against_one(self, world: int, several: Run, reference: Run) -> Part:
