@@ -28,7 +28,7 @@ from transplt.proof.prove.rank_conditions import read_source
 from transplt.proof.prove.runs import Replay, Run, Runner
 from transplt.proof.prove.several import Several, has_groups
 from transplt.proof.prove.slices import behind
-from transplt.proof.prove.unseeded import as_started, delayed
+from transplt.proof.prove.unseeded import TITLE, as_started, delayed
 from transplt.proof.prove.witness import CUDA, REDIRECTED, Witness
 from transplt.rules.silent_errors import CODE as SILENT
 
@@ -63,7 +63,9 @@ class Proof:
 
     @property
     def verdict(self) -> Verdict:
-        worst = gravest([part.verdict for part in self.parts])
+        # Starts of one process end well or do not: they are compared with nothing, and take nothing from the others.
+        started = [part for part in self.parts if part.title == TITLE and part.verdict.word is Word.RUNS]
+        worst = gravest([part.verdict for part in self.parts if part not in started])
         left = dict.fromkeys(part.left for part in self.parts if part.left)
         return replace(worst, sentence="; ".join([worst.sentence, *left])) if worst.word is Word.EQUAL else worst
 

@@ -42,8 +42,12 @@ def as_started(original: Runner, migrated: Runner, worlds: tuple[int, ...], seen
             if apart is not None:
                 found.differences.append(replace(apart, what=f"{who}: {apart.what}"))
                 return Part(TITLE, Verdict(Word.DIFFERS, str(found.differences[0])), found)
-    came = " and ".join(f"on each of {world} ranks" if world > 1 else "with one process" for world in worlds)
-    return Part(TITLE, Verdict(Word.EQUAL, f"two runs without seeds from transplt finished, {came}"), found)
+    started = "started twice without seeds from transplt"
+    if worlds[-1] == 1:
+        return Part(TITLE, Verdict(Word.RUNS, f"{started}; both runs finished"), found)
+    counts = " and ".join(["with one process"] * (1 in worlds) + [f"with {worlds[-1]} processes"])
+    same = f"{started}, {counts}; all runs finished, and the parameters of the ranks agree"
+    return Part(TITLE, Verdict(Word.EQUAL, same), found)
 
 
 def _apart(run: Run, migrated: Runner) -> Difference | None:
