@@ -237,7 +237,7 @@ def test_the_log_tells_everything_and_no_place() -> None:
 
 def to_do(result: RunResult) -> list[str]:
     """What the summary says of work that is left."""
-    return [line.strip() for line in summary(result) if re.match(r"  (to do|nothing|unknown)", line)]
+    return [line.strip() for line in summary(result) if re.match(r"  (to do|nothing|not counted)", line)]
 
 
 def test_unsafe_edits_are_told_from_the_others() -> None:
@@ -259,7 +259,7 @@ def test_nothing_left_is_only_said_when_it_is_true() -> None:
     assert to_do(result_of(edit("a.py", 1))) == ["nothing left to do"]
     assert to_do(result_of(manual("a.py", 1, "NPU501"))) == ["to do: 1 action, about 8 hours:"]
     failed = FileRecord("a.py", "python", "", status=Status.UNREADABLE)
-    unknown = "unknown: the work that is left in the files that failed"
+    unknown = "not counted: the work in files that could not be read"
     assert to_do(result_of(files=(failed,))) == [unknown]
     left = FileRecord("a.py", "python", "", tokens=TokenCount(found=1, unknown=1))
     assert to_do(result_of(files=(left,))) == ["to do: check 1 CUDA word"]

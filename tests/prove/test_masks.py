@@ -88,7 +88,7 @@ _UNSEEDED = ("torch.manual_seed(1)\n", "")
 @pytest.mark.parametrize(
     ("both", "port", "parts"),
     [
-        ([], [], ["equal", "runs: started twice without seeds from transplt; both runs finished"]),
+        ([], [], ["equal", "runs: two runs without seeds from transplt finished"]),
         ([_UNSEEDED, _NEEDS_A_SEED], [], ["equal"]),
         (
             [_UNSEEDED], [_NEEDS_A_SEED],

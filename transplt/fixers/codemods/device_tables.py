@@ -86,7 +86,7 @@ def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.expr, ast.expr]])
     yield Edit(
         display,
         "NPU209",
-        f"the row {names} of a table by device gets one for the NPU next to it",
+        f"beside its row {names}, this table needs one for the NPU: added",
         with_rows(set(texts), _for_npu, {} if loads else texts),
         writes_npu=True,
     )

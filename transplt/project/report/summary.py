@@ -60,7 +60,7 @@ def _to_do(result: RunResult, verbose: int, width: int) -> Iterator[str]:
         large = gettext("nothing left to do in the files that were read")
         yield "  " + (large if result.large else gettext("nothing left to do"))
     if not result.complete:
-        yield "  " + gettext("unknown: the work that is left in the files that failed")
+        yield "  " + gettext("not counted: the work in files that could not be read")
 
 
 def _converted(result: RunResult) -> Iterator[str]:

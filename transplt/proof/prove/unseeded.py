@@ -42,11 +42,11 @@ def as_started(original: Runner, migrated: Runner, worlds: tuple[int, ...], seen
             if apart is not None:
                 found.differences.append(replace(apart, what=f"{who}: {apart.what}"))
                 return Part(TITLE, Verdict(Word.DIFFERS, str(found.differences[0])), found)
-    started = "started twice without seeds from transplt"
+    finished = "two runs without seeds from transplt finished"
     if worlds[-1] == 1:
-        return Part(TITLE, Verdict(Word.RUNS, f"{started}; both runs finished"), found)
-    counts = " and ".join(["with one process"] * (1 in worlds) + [f"with {worlds[-1]} processes"])
-    same = f"{started}, {counts}; all runs finished, and the parameters of the ranks agree"
+        return Part(TITLE, Verdict(Word.RUNS, finished), found)
+    alone = "with one process and " if 1 in worlds else ""
+    same = f"{finished}, {alone}on each of {worlds[-1]} ranks, whose parameters agree"
     return Part(TITLE, Verdict(Word.EQUAL, same), found)
 
 

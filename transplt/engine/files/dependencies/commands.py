@@ -149,7 +149,7 @@ def _added(text: str, command: InstallCommand, torch: Requirement, releases: Rel
         yield not_added(torch.whole, "the packages come from an index that cannot be read here", releases)
         return
     at = _behind(text, torch)
-    message = f"torch-npu {releases.torch_npu} goes with torch {releases.torch}"
+    message = f"torch {releases.torch} needs torch-npu {releases.torch_npu} on NPUs"
     added = f" {TORCH_NPU}=={releases.torch_npu}"
     yield Edit((at, at), ADDED, message, added, api=TORCH_NPU, help=added_help(releases))
     pip = command.installer.startswith("pip") and command.installer != "pipenv"

@@ -65,7 +65,7 @@ def _to_pip(
         message = f"{each.name} comes from pip, together with torch-npu"
         yield Edit((line[0], line[1]), MOVED, message, "", api=each.name, group=_GROUP)
     at, new = block
-    message = f"torch-npu {releases.torch_npu} goes with torch {releases.torch}, both from pip"
+    message = f"torch {releases.torch} needs torch-npu {releases.torch_npu} on NPUs, both from pip"
     yield Edit((at, at), ADDED, message, new, api=TORCH_NPU, help=added_help(releases), group=_GROUP)
 
 

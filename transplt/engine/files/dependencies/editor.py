@@ -329,7 +329,7 @@ def _additions(document: Document, requirements: list[Requirement], text: str, r
             continue
         group = f"torch-npu {each.start}" if len(added) > 1 else ""
         for start, end, new in added:
-            message = f"torch-npu {releases.torch_npu} goes with torch {releases.torch}"
+            message = f"torch {releases.torch} needs torch-npu {releases.torch_npu} on NPUs"
             yield Edit((start, end), ADDED, message, new, api=TORCH_NPU, help=added_help(releases), group=group)
     if done and releases.x86_64 and not has_index(text):
         yield from _index_for(document, text, torch[0], releases)
