@@ -1451,3 +1451,71 @@ def test_an_option_that_no_kernel_for_cuda_asks(call: str) -> None:
         """
     net = "class Net:\n    def __init__(self, fused):\n        self.fast = fused\n"
     assert b"device == 'npu'" in migrate(source, files={"products.py": FUSED, "net.py": net}).data
+
+
+# --- guards of packages without a version for NPUs -----------------------------------------------------------------
+
+TRIED = """
+        import importlib.util
+        import unittest
+        import pytest
+        import torch
+        try:
+            import cupy
+            from openequivariance import TensorProduct
+            HAS_OEQ = True
+        except ImportError:
+            cupy, HAS_OEQ = None, False
+        HAS_CUPY = cupy is not None
+        HAS_CUET = importlib.util.find_spec("cuequivariance_torch") is not None
+
+"""
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        'FAST = torch.cuda.is_available() and importlib.util.find_spec("cupy") is not None',
+        "FAST = HAS_OEQ and torch.cuda.is_available()",
+        "FAST = torch.cuda.is_available() and cupy is not None",
+        "FAST = HAS_CUET and torch.cuda.device_count() > 0",
+        'mark = pytest.mark.skipif(cupy is None or not torch.cuda.is_available(), reason="cupy")',
+        "try:\n    import spconv\n    FAST = torch.cuda.is_available()\nexcept ImportError:\n    FAST = False",
+        "def fast():\n    try:\n        import spconv\n    except ImportError:\n        return False\n"
+        "    return torch.cuda.is_available()",
+        '@pytest.mark.skipif(not torch.cuda.is_available(), reason="card")\nclass TestFast:\n'
+        "    def test(self):\n        cupy.zeros(1)",
+        '@pytest.mark.parametrize("kernel", ["oeq"] if HAS_OEQ else [])\n'
+        '@pytest.mark.skipif(not torch.cuda.is_available(), reason="card")\n'
+        'def test_fast(kernel):\n    assert kernel == "oeq"',
+        'card = pytest.mark.skipif(not torch.cuda.is_available(), reason="card")\n\n'
+        "@card\ndef test_fast():\n    cupy.zeros(1)",
+        "class Fast(unittest.TestCase):\n    def test(self):\n        if not torch.cuda.is_available():\n"
+        "            self.skipTest('card')\n        cupy.zeros(1)",
+    ],
+)
+@pytest.mark.parametrize("style", ["npu", "portable"])
+def test_a_guard_of_a_package_that_npus_lack(guard: str, style: str) -> None:
+    source = clean(TRIED) + guard + "\n"
+    result = migrate(source, style=style)
+    assert result.data.decode() == source and "NPU270" in {each.code for each in result.findings if not each.applied}
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        "SLOW = torch.cuda.is_available() and not HAS_OEQ",
+        "EITHER = torch.cuda.is_available() or HAS_OEQ",
+        "def card():\n    try:\n        import spconv\n    except ImportError:\n        spconv = None\n"
+        "    return torch.cuda.is_available()",
+        "def card():\n    import spconv\n    on = torch.cuda.is_available()\n    return on, spconv",
+        'FAST = torch.cuda.is_available() and importlib.util.find_spec("einops") is not None',
+        "again = HAS_OEQ\nagain = again and again is not None\nif torch.cuda.is_available():\n    print(again)",
+        '@pytest.mark.skipif(not torch.cuda.is_available(), reason="card")\nclass TestCard:\n'
+        '    def test(self):\n        torch.zeros(1, device="cuda")',
+        'card = pytest.mark.skipif(not torch.cuda.is_available(), reason="card")\n\n'
+        "@card\ndef test_fast():\n    cupy.zeros(1)\n\n@card\ndef test_card():\n    torch.zeros(1).cuda()",
+    ],
+)
+def test_a_guard_that_lets_npus_in(guard: str) -> None:
+    assert b"torch.npu.is_available()" in migrate(clean(TRIED) + guard + "\n").data

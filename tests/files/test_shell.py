@@ -343,6 +343,24 @@ def test_programs_whose_bytes_the_shell_changes_are_reported(text: str) -> None:
     assert "NPU801" in codes(held(text, text))
 
 
+_ASKS = 'python -c "import torch; exit(0 if torch.{}.is_available() else 1)"'
+
+
+@pytest.mark.parametrize(
+    ("lines", "stays"),
+    [
+        ("if {}; then\n  pip install cupy-cuda12x\nfi\n", True),
+        ("if a; then\n  if {}; then\n    echo b\n    pip install -q openequivariance\n  fi\nfi\n", True),
+        ("if {}; then\n  pip install e3nn\nelse\n  pip install cupy\nfi\n", False),
+        ("if {}; then\n  python train.py\nfi\npip install cupy\n", False),
+    ],
+)
+def test_a_guard_of_an_install_that_npus_do_without(lines: str, stays: bool) -> None:
+    before = lines.format(_ASKS.format("cuda"))
+    after = lines.format(_ASKS.format("npu").replace("import", "import torch_npu; import", 1))
+    assert ("NPU270" in codes(held(before, before if stays else after))) is stays
+
+
 # --- texts, comments, grammar ----------------------------------------------------------------------------------------
 
 

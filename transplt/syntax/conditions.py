@@ -16,7 +16,7 @@ _WITHOUT_PARTS = frozenset(
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 #: Calls that end the program.
 _STOPS = frozenset({"exit", "_exit", "quit"})
-_EXITS = _STOPS | {"skip", "fail", "importorskip"}
+_EXITS = _STOPS | {"skip", "skipTest", "fail", "importorskip"}
 
 
 class Atom(NamedTuple):
@@ -245,11 +245,17 @@ def _branches(above: ast.AST, test: ast.expr, way: bool) -> list[Run] | None:
         case ast.comprehension() if way:
             parts = (getattr(parent(above), name, None) for name in ("elt", "key", "value"))
             return [([part for part in parts if isinstance(part, ast.AST)], 0)]
-        case ast.Call(func=func, args=args) if test in args and (skips := last_name(func)) in _SKIPPERS:
+        case ast.Call(func=func, args=args) if test in args and (skips := last_name(func)) in SKIPPERS:
             holder = parent(above)
             if isinstance(holder, (*FUNCTIONS, ast.ClassDef)) and above in holder.decorator_list:
-                return [(holder.body, 0)] if way == (skips == "skipUnless") else []
+                return tested(holder) if way == (skips == "skipUnless") else []
     return None
+
+
+def tested(holder: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[Run]:
+    """What runs of a test, or of a class of tests, that is not skipped."""
+    methods = [each.body for each in holder.body if isinstance(each, FUNCTIONS) and isinstance(holder, ast.ClassDef)]
+    return [(block, 0) for block in (holder.body, *methods)]
 
 
 def _behind(node: ast.stmt) -> Run:
@@ -257,7 +263,8 @@ def _behind(node: ast.stmt) -> Run:
     return block, index + 1
 
 
-_SKIPPERS = frozenset({"skipif", "skipIf", "skipUnless"})
+#: What skips a test by a condition.
+SKIPPERS = frozenset({"skipif", "skipIf", "skipUnless"})
 
 
 def _of_each(call: ast.Call) -> ast.GeneratorExp | ast.ListComp | None:

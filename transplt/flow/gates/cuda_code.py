@@ -17,6 +17,7 @@ from transplt.flow.destinations import places
 from transplt.flow.gates import code
 from transplt.flow.gates.card_reads import VERSIONS
 from transplt.flow.gates.cuda_reach import COMPILED
+from transplt.flow.gates.optional_imports import ASKS
 from transplt.flow.libraries import is_library
 from transplt.flow.only_shown import only_shown
 from transplt.flow.other_devices import libraries_of
@@ -24,9 +25,11 @@ from transplt.flow.slots import Slots
 from transplt.rules.rule import Kind, Rule
 from transplt.rules.rule_set import RuleSet
 from transplt.rules.torch_callables import MODULE, names_of
+from transplt.syntax.conditions import Atom, implied, leaves
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import SELF, assigned_value
-from transplt.syntax.nodes import call_of, keyword_of, last_name, root_name, string_of
+from transplt.syntax.nodes import call_of, inner_nodes, is_none, keyword_of, last_name, place_in_block, root_name, string_of
+from transplt.syntax.scan import parent
 from transplt.syntax.scopes import Scope
 
 #: Packages that hold no kernels: what they do on a device is torch's.
@@ -150,6 +153,40 @@ class CudaCode:
                 yield code.OfPackage(full)
         elif full and not is_library(full):
             yield code.ImportedModule(full)
+
+    def there_where(self, asked: Atom) -> Iterator[code.OfPackage]:
+        """The packages without a version for NPUs that are there where a question has an answer: `find_spec("cupy")`,
+        a name that an import binds, or a flag that is set beside one.
+        """
+        match asked.node:
+            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[right]) if is_none(right):
+                yield from self.there_where(Atom(left, asked.truth is isinstance(op, ast.IsNot)))
+            case ast.Call(func=func, args=[ast.Constant(value=str() as name), *_]) if asked.truth:
+                yield from self._lacking(name) if ASKS.search(last_name(func)) else ()
+            case ast.Name() if asked.truth:
+                for binding in self.slots.names.bindings_of(asked.node):
+                    yield from self._lacking(binding.target)
+                    if (value := assigned_value(binding.node)) is not None:
+                        yield from self.imported_before(parent(binding.node))
+                        for call in (node for atom in implied(value, True) for node in inner_nodes(atom.node, ast.Call)):
+                            yield from self.there_where(Atom(call, True))
+
+    def imported_before(self, node: ast.AST) -> Iterator[code.OfPackage]:
+        """The packages without a version for NPUs that are imported wherever an answer is kept or returned."""
+        if not isinstance(node, ast.Return) and not isinstance(parent(node), (ast.Try, ast.If)):
+            return
+        block, index = place_in_block(node)
+        for before in block[:index]:
+            sure = isinstance(before, ast.Try) and all(leaves(handler.body) for handler in before.handlers)
+            for each in before.body if isinstance(before, ast.Try) and sure else [before]:
+                for ref in self.imported(each) if isinstance(each, (ast.Import, ast.ImportFrom)) else ():
+                    yield from self._lacking(ref.name) if isinstance(ref, code.OfPackage) else ()
+
+    def _lacking(self, full: str) -> Iterator[code.OfPackage]:
+        """The package of a full name, where it has no version for NPUs."""
+        rule = self._rule(full)
+        if rule is not None and rule.code == "NPU510":
+            yield code.OfPackage(full)
 
     # --- expressions -------------------------------------------------------------------------------------------------
 

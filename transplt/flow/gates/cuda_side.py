@@ -19,8 +19,8 @@ from transplt.flow.gates.code_walk import WalkState
 from transplt.flow.gates.cuda_reach import MISSING, Reach
 from transplt.flow.slots import Slots
 from transplt.rules.rule_set import RuleSet
-from transplt.syntax.conditions import Run, Sides, sides_of
-from transplt.syntax.nodes import arguments_of, call_of, inner_nodes
+from transplt.syntax.conditions import SKIPPERS, Atom, Run, Sides, implied, sides_of, tested
+from transplt.syntax.nodes import arguments_of, call_of, inner_nodes, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
 #: A branch longer than this many lines is a program: what the user has to ask for in it is the user's decision. A test
@@ -66,7 +66,8 @@ class CudaSide:
 
     def of(self, question: ast.expr, truth: bool, *, of_a_tensor: bool) -> Answer | None:
         """Why a part of a condition has to stay that has a truth value on CUDA only; None where it may move."""
-        if (answer := self._option_of_a_package(question) or self._checked_for(question)) is not None:
+        answer = self._option_of_a_package(question) or self._checked_for(question)
+        if (answer := answer or self._asked_beside(question, truth) or self._marked(question)) is not None:
             return answer
         sides = sides_of(question, truth)
         value = sides.value
@@ -124,7 +125,37 @@ class CudaSide:
             return None
         if option.arg in ("gpu", "use_gpu") and "faiss" in ast.unparse(call.func).lower():
             return Answer("faiss")  # or a class of the project that is called after it
-        refs = (ref for ref in self.file.code.called(call) if isinstance(ref, OfPackage))
+        return self._first(ref for ref in self.file.code.called(call) if isinstance(ref, OfPackage))
+
+    def _asked_beside(self, question: ast.expr, truth: bool) -> Answer | None:
+        """The package for CUDA alone that is asked for in the same condition, or by a test that it skips, or that is
+        imported before its answer is kept.
+        """
+        test, code = _whole(question), self.file.code
+        ways = (implied(test, way) for way in (True, False))
+        atoms = next((atoms for atoms in ways if Atom(question, truth) in atoms), [])
+        call = parent(test)
+        holder = parent(call)
+        if isinstance(holder, (*FUNCTIONS, ast.ClassDef)) and isinstance(call, ast.Call):
+            others = (each for each in holder.decorator_list if each is not call)
+            atoms = atoms + [Atom(name, True) for each in others for name in inner_nodes(each, ast.Name)]
+        kept = code.imported_before(call) if isinstance(call, (ast.Assign, ast.AnnAssign, ast.Return)) else ()
+        return self._first(ref for refs in (*map(code.there_where, atoms), kept) for ref in refs)
+
+    def _marked(self, question: ast.expr) -> Answer | None:
+        """What the tests need that a mark skips: `needs_gpu = pytest.mark.skipif(not torch.cuda.is_available())`."""
+        match call := parent(_whole(question)), parent(call):
+            case ast.Call(func=func), ast.Assign(targets=[ast.Name() as mark]) if last_name(func) in SKIPPERS:
+                uses = [(use, parent(use)) for use in self.file.code.slots.names.uses(mark)]
+            case _:
+                return None
+        tests = [test for use, test in uses if use in getattr(test, "decorator_list", ())]
+        found = [self._needs(Sides.of(tested(test), [], None), _LINES) for test in tests]
+        needs = [answer for answer in found if answer is not None and answer.followed]
+        return needs[0]._replace(everywhere=len(needs) == len(tests)) if needs else None
+
+    def _first(self, refs: Iterable[Reference]) -> Answer | None:
+        """What the first of some references needs that needs CUDA."""
         return next((Answer(why) for ref in refs if (why := self.reach.why(CodeStep(ref)))), None)
 
     def _checked_for(self, question: ast.expr) -> Answer | None:
@@ -240,6 +271,13 @@ class CudaSide:
                     found += [(step, why, out)] if why or out else []
             self._of_node[id(node), here] = _Found(after, found)
         return self._of_node[id(node), here]
+
+
+def _whole(question: ast.expr) -> ast.expr:
+    """The whole condition that a question is a part of."""
+    while isinstance(above := parent(question), (ast.BoolOp, ast.UnaryOp, ast.NamedExpr)):
+        question = above
+    return question
 
 
 def _answers_no(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

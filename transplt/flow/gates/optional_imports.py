@@ -14,7 +14,8 @@ from transplt.syntax.conditions import leaves
 from transplt.syntax.nodes import last_name, place_in_block
 from transplt.syntax.scan import FUNCTIONS, Scan, chain, parent
 
-_ASKS = re.compile(r"available|installed|(?:^|_)has_|(?:^|_)have_|find_spec", re.I)
+#: How questions are called that ask whether a package is there.
+ASKS = re.compile(r"available|installed|(?:^|_)has_|(?:^|_)have_|find_spec", re.I)
 #: Questions for a card, which an NPU answers with yes or no; after a migration some that were for CUDA with yes.
 _CARD = re.compile(r"(?:^|[._])(?:cuda|gpus?|npu|mps|xpu)(?:[._]|$)", re.I)
 
@@ -124,6 +125,6 @@ def _asks(test: ast.expr) -> bool:
         name = last_name(node)
         if isinstance(node, ast.Attribute):  # with what it is asked of: `cuda.is_available`
             name = f"{last_name(node.value)}.{name}"
-        if _ASKS.search(name) and not _CARD.search(name):
+        if ASKS.search(name) and not _CARD.search(name):
             return True
     return False

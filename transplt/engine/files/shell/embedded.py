@@ -8,14 +8,17 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
-from transplt.edits.edit import Edit, Extent, Finds
+from transplt.base.finding import Effort, Level
+from transplt.edits.edit import Edit, Extent, Finds, Note, extent_of
 from transplt.engine.files.document import Document
 from transplt.engine.files.embedded_pieces import in_lines
+from transplt.engine.files.install_commands import install_commands
 from transplt.engine.files.kind import FileKind, kind_of
 from transplt.engine.files.shell.build_time import left_as_it_is
 from transplt.engine.files.shell.script import Script
 from transplt.engine.files.shell.words import words_of
 from transplt.flow.command_words import SHELLS, Word, base, is_python, started, unwrapped
+from transplt.rules.packages import is_bound, package_installed_as
 
 #: Commands that run a string as a shell does, somewhere.
 _RUN_STRINGS = frozenset({"eval", "ssh", "tmux", "screen", "watch", "parallel", "pdsh", "su", "runuser", "script"})
@@ -37,7 +40,39 @@ def embedded_changes(script: Script) -> Iterator[tuple[Node, Finds]]:
         if script.sound(node):
             document = script.document
             runs = kind is not FileKind.PYTHON or not _is_written(script, node)
-            yield node, _within(replace(document, building=document.building and runs), kind, extents, forbidden)
+            found = _within(replace(document, building=document.building and runs), kind, extents, forbidden)
+            lacking = _installed_if(script, node) if kind is FileKind.PYTHON else ""
+            yield node, _left(found, lacking) if lacking else found
+
+
+def _installed_if(script: Script, node: Node) -> str:
+    """The package without a version for NPUs that is installed where a condition holds: `if python -c "..."; then`."""
+    above = script.above(node)
+    while above is not None and above.type not in ("if_statement", "subshell", "compound_statement", "program"):
+        node, above = above, script.above(above)
+    if above is None or above.type != "if_statement" or node not in above.children_by_field_name("condition"):
+        return ""
+    parts = [each for each in above.named_children if each.start_byte >= node.end_byte]
+    ran = "\n".join(script.text(each) for each in parts if each.type not in ("else_clause", "elif_clause"))
+    for name in (each.name for command in install_commands(ran) for each in command.requirements):
+        if any(map(is_bound, (package_installed_as(name) or {}).get("import", ()))):
+            return name
+    return ""
+
+
+def _left(found: Finds, lacking: str) -> Finds:
+    """What was found in a condition that guards a package without a version for NPUs: hosts with NPUs do without it."""
+    for each in found:
+        start, end = extent_of(each)
+        if not isinstance(each, Edit):
+            yield each
+        elif end > start:
+            yield Note(
+                (start, end), "NPU270", Level.MANUAL,
+                f"this condition leads to code that needs CUDA ({lacking}); it is not changed, and the NPU takes the "
+                "other branch",
+                each.api, "check that the other branch is right on the NPU", Effort.LOW,
+            )  # fmt: skip
 
 
 def _is_written(script: Script, node: Node) -> bool:
