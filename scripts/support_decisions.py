@@ -65,6 +65,10 @@ CONTRADICTED = {
         ),
         "an abstract class that files of the host are read and written by (torch/distributed/checkpoint/storage.py)",
     ),
+    **dict.fromkeys(
+        (f"torch.export.{name}" for name in ("export", "save", "load", "ExportedProgram", "ExportedProgram.module")),
+        "a program of a module on an NPU was traced, saved, loaded and run by torch_npu 2.13 on the emulated card",
+    ),
     "torch.nn.Module.npu": "defined by torch_npu itself",
     "torch.profiler.ProfilerActivity.name": "a property of every enumeration",
     "torch.distributed.fsdp.FullyShardedDataParallel.module": "an attribute of the wrapper",

@@ -64,6 +64,26 @@ def test_inductor_needs_a_package(call: str) -> None:
     check_noop(f"import functools\nimport torch\nm = {call}\n", open_codes=["NPU512"])
 
 
+def test_only_what_compiles_ahead_of_time_needs_the_package() -> None:
+    source = "import torch\ne = torch.export.export(m, (x,))\ntorch._inductor.aoti_compile_and_package(e)\n"
+    check_noop(source, open_codes=["NPU512"])
+
+
+@pytest.mark.parametrize(
+    ("test", "how"),
+    [
+        ("cfg.compile", "switch cfg.compile off, or pip install"),
+        ("use_compile and not args.debug", "switch use_compile off, or pip install"),
+        ("not args.no_compile", "pip install"),
+        ("cfg.fast", "pip install"),
+        ("hasattr(torch, 'compile')", "pip install"),
+    ],
+)
+def test_a_switch_of_the_project_is_named(test: str, how: str) -> None:
+    result = check_noop(f"import torch\nif {test}:\n    m = torch.compile(m)\n", open_codes=["NPU512"])
+    assert [each.help.startswith(how) for each in result.findings if each.code == "NPU512"] == [True]
+
+
 @pattern("P61")
 @pytest.mark.parametrize(
     "line",

@@ -211,6 +211,21 @@ def test_a_command_says_what_becomes_of_each_word(command: str, help_: str) -> N
     assert len(helps) == 1 and help_ in helps[0] and "write ;" not in helps[0]
 
 
+@pytest.mark.parametrize(
+    ("words", "left_out"),
+    [
+        ("--enable_xformers_mem_attention", "leave out --enable_xformers_mem_attention: xformers"),
+        ("--modifiers enable_CuEquivariance", "leave out enable_CuEquivariance: cuEquivariance"),
+        ("--output with-enable_xformers", ""),
+        ("--enable_ema --use_torch_compile", ""),
+        ("--with-einops", ""),
+    ],
+)
+def test_a_command_that_switches_on_a_package_for_cuda_leaves_it_out(words: str, left_out: str) -> None:
+    (found,) = document(f"```bash\nCUDA_VISIBLE_DEVICES=0 python train.py {words}\n```\n").findings
+    assert (left_out in found.help) and ("leave out" in found.help) is bool(left_out)
+
+
 def test_only_documents() -> None:
     for path in ("LICENSE", "notes.txt", "CHANGES"):
         assert said(document(f"```bash\n{RUN}\n```\n", path)) == []

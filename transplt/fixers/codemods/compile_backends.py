@@ -6,6 +6,7 @@ torch_npu registers it from its 2.6 on (torch_npu/dynamo/__init__.py; facts: tor
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from transplt.edits.edit import Edit, Finds
 from transplt.edits.fixer import Fixer
@@ -17,11 +18,12 @@ from transplt.program.nn_modules import NnModules
 from transplt.program.program import program_of
 from transplt.rules.torch_callables import full_names
 from transplt.rules.versions import versions_of
+from transplt.syntax.conditions import implied
 from transplt.syntax.names import assigned_value
 from transplt.syntax.nodes import keyword_of, last_name, string_of
-from transplt.syntax.scan import parent
+from transplt.syntax.scan import chain, parent
 
-_WORDS = ("cudagraphs", "compile(", "torch.compile")
+_WORDS = ("cudagraphs", "compile(", "torch.compile", "aoti_compile")
 fixer = Fixer(__name__, code="NPU150", rank=330, needs=(b"torch", b"compile"), words=_WORDS)
 
 
@@ -47,6 +49,8 @@ def argument_of_compile(work: Work, node: ast.Constant) -> Finds:
         )
 
 
+#: It compiles what torch.export.export, which runs on the host, has traced: KeyError: 'npu' without triton-ascend.
+_AHEAD = "torch._inductor.aoti_compile_and_package"
 #: What torch.compile, and the method of a module that hands them on, takes by name.
 _SWITCHES = frozenset({"fullgraph", "dynamic", "backend", "mode", "options", "disable"})
 #: Those that no other `compile` has.
@@ -55,9 +59,9 @@ _OWN_SWITCHES = frozenset({"fullgraph", "dynamic"})
 _LONGEST_WAY = 4
 
 
-@fixer.on(ast.Call, name=("torch.compile",))
+@fixer.on(ast.Call, name=("torch.compile", _AHEAD))
 def compiled_by_inductor(work: Work, call: ast.Call) -> Finds:
-    """Report what inductor compiles, which it does with and without CUDA graphs (NPU281)."""
+    """Report what inductor compiles, which it does with and without CUDA graphs (NPU281), and ahead of time."""
     yield from _note(work, call.func, call)
 
 
@@ -110,8 +114,9 @@ def _note(work: Work, at: ast.expr, call: ast.Call | None) -> Finds:
         message = f"torch.compile({chosen}) compiles with inductor unless another backend is chosen, and needs "
         message += "triton-ascend on an NPU"
     else:
-        message = "torch.compile uses inductor, which needs triton-ascend on an NPU"
-    yield work.note(
+        name = _AHEAD if work.names.qualified(at) == _AHEAD else "torch.compile"
+        message = f"{name} uses inductor, which needs triton-ascend on an NPU"
+    note = work.note(
         at,
         "NPU512",
         message,
@@ -120,6 +125,17 @@ def _note(work: Work, at: ast.expr, call: ast.Call | None) -> Finds:
         "TORCHINDUCTOR_NPU_BACKEND=mlir (or dvm) does without Triton",
         blocks="slow" if is_set(work.project.switches, SUPPRESSES) else "later" if handed_on else "",
     )
+    switch = _switch(at)
+    yield replace(note, help=f"switch {switch} off, or {note.help}") if switch else note
+
+
+def _switch(at: ast.expr) -> str:
+    """What a program asks itself before it compiles: `if cfg.compile:`."""
+    for above in chain(at):
+        for atom in implied(above.test, True) if isinstance(above, ast.If) else ():
+            if atom.truth and "compile" in last_name(atom.node):  # of a call there is none
+                return ast.unparse(atom.node)
+    return ""
 
 
 def _backend(work: Work, call: ast.Call) -> tuple[ast.expr | None, str]:

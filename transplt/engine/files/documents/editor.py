@@ -27,7 +27,7 @@ from transplt.engine.files.install_commands import InstallCommand, install_comma
 from transplt.engine.files.kind import FileKind
 from transplt.engine.files.shell.arguments import MOVED
 from transplt.rules.companions import older_pins
-from transplt.rules.packages import TOO_OLD, advice_on_requirement
+from transplt.rules.packages import TOO_OLD, advice_on_requirement, is_bound, package_installed_as
 from transplt.rules.releases import fits
 
 COMMAND = "NPU865"
@@ -60,6 +60,8 @@ _STOPS = re.compile(rb"--|nvidia-docker|tiny")
 _SERVER = re.compile(rb"\bnvcr\.io/nvidia/(?:tritonserver|deepstream|tensorrt)")
 _SERVES = "it serves models on NVIDIA's cards: on NPUs, MindIE or a program over ACL does"
 _INSTALLS = re.compile(rb"\binstall\b[^\n]*\btorch\b")
+#: A word of a command that may switch something on: `--enable_xformers`, `enable_flash-attn`.
+_SWITCH = re.compile(r"(?<!\S)((?:--(?:enable|use|with)[-_]|enable_)[\w-]+)")
 #: What installs the project itself, or what it lists.
 _INSTALLS_IT = re.compile(r"\binstall\b[^\n]*[ \t](?:\.(?!\S)|-[er]\b)")
 
@@ -189,6 +191,16 @@ def _told(found: Edit | Note) -> tuple[str, str]:
     return "torch" if whole else found.api or found.message, said
 
 
+def _bound(document: Document, lines: Sequence[Extent]) -> Iterator[tuple[str, str]]:
+    """The words of a command that switch on a package without a version for NPUs, each with that package."""
+    for start, end in lines:
+        for match in _SWITCH.finditer(document.utf8[start:end].decode()):
+            for part in re.split(r"[-_]", match[1]):
+                row = package_installed_as(part) if part else None
+                if row is not None and any(map(is_bound, row["import"])):
+                    yield match[1], str(row["name"])
+
+
 def _reported(
     document: Document, lines: Sequence[Extent], found: Sequence[Edit | Note], made: Sequence[Extent],
     what: str = "a command",
@@ -217,7 +229,8 @@ def _reported(
     end = next(b for a, b in lines if a <= at < b)
     extent = (at, at + len(re.split(rb"[\s=]", document.utf8[at:end], maxsplit=1)[0]))
     names = dict.fromkeys(name for _, name, _ in told)
-    help_ = "; ".join(dict.fromkeys(said for *_, said in told if said))
+    bound = (f"leave out {word}: {package} has no version for NPUs" for word, package in _bound(document, lines))
+    help_ = "; ".join(dict.fromkeys([*(said for *_, said in told if said), *bound]))
     help_ += _OF_DOCS.get((document.settings.docs, edited), "")
     message, blocks = f"this document has {what} for CUDA: {', '.join(names)}", "later" * stops
     if counted := [*filter(document.project.reads.counts, names)]:
