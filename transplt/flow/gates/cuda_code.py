@@ -28,7 +28,16 @@ from transplt.rules.torch_callables import MODULE, names_of
 from transplt.syntax.conditions import Atom, implied, leaves
 from transplt.syntax.modules import import_base
 from transplt.syntax.names import SELF, assigned_value
-from transplt.syntax.nodes import call_of, inner_nodes, is_none, keyword_of, last_name, place_in_block, root_name, string_of
+from transplt.syntax.nodes import (
+    call_of,
+    inner_nodes,
+    is_none,
+    keyword_of,
+    last_name,
+    place_in_block,
+    root_name,
+    string_of,
+)
 from transplt.syntax.scan import parent
 from transplt.syntax.scopes import Scope
 
@@ -168,12 +177,14 @@ class CudaCode:
                     yield from self._lacking(binding.target)
                     if (value := assigned_value(binding.node)) is not None:
                         yield from self.imported_before(parent(binding.node))
-                        for call in (node for atom in implied(value, True) for node in inner_nodes(atom.node, ast.Call)):
-                            yield from self.there_where(Atom(call, True))
+                        for atom in implied(value, True):
+                            for call in inner_nodes(atom.node, ast.Call):
+                                yield from self.there_where(Atom(call, True))
 
     def imported_before(self, node: ast.AST) -> Iterator[code.OfPackage]:
         """The packages without a version for NPUs that are imported wherever an answer is kept or returned."""
-        if not isinstance(node, ast.Return) and not isinstance(parent(node), (ast.Try, ast.If)):
+        tried = isinstance(node, ast.stmt) and isinstance(parent(node), (ast.Try, ast.If))
+        if not isinstance(node, ast.stmt) or not (tried or isinstance(node, ast.Return)):
             return
         block, index = place_in_block(node)
         for before in block[:index]:

@@ -31,6 +31,8 @@ _LINES_OF_A_TENSOR = 100
 _CHECKS = frozenset({"verifier", "checker", "check", "supported", "available", "eligible", "predicate"})
 #: A run of so few nodes may be made for one question: nothing of it is kept.
 _FEW = 4
+#: What a test is, or holds tests.
+_TESTS = (*FUNCTIONS, ast.ClassDef)
 #: Expressions that may be functions.
 _CALLABLES = frozenset({ast.Name, ast.Attribute, ast.Lambda, ast.Call})
 
@@ -136,7 +138,7 @@ class CudaSide:
         atoms = next((atoms for atoms in ways if Atom(question, truth) in atoms), [])
         call = parent(test)
         holder = parent(call)
-        if isinstance(holder, (*FUNCTIONS, ast.ClassDef)) and isinstance(call, ast.Call):
+        if isinstance(holder, _TESTS) and isinstance(call, ast.Call):
             others = (each for each in holder.decorator_list if each is not call)
             atoms = atoms + [Atom(name, True) for each in others for name in inner_nodes(each, ast.Name)]
         kept = code.imported_before(call) if isinstance(call, (ast.Assign, ast.AnnAssign, ast.Return)) else ()
@@ -149,7 +151,7 @@ class CudaSide:
                 uses = [(use, parent(use)) for use in self.file.code.slots.names.uses(mark)]
             case _:
                 return None
-        tests = [test for use, test in uses if use in getattr(test, "decorator_list", ())]
+        tests = [each for use, each in uses if isinstance(each, _TESTS) and use in each.decorator_list]
         found = [self._needs(Sides.of(tested(test), [], None), _LINES) for test in tests]
         needs = [answer for answer in found if answer is not None and answer.followed]
         return needs[0]._replace(everywhere=len(needs) == len(tests)) if needs else None

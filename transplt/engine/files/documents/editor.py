@@ -191,14 +191,14 @@ def _told(found: Edit | Note) -> tuple[str, str]:
     return "torch" if whole else found.api or found.message, said
 
 
-def _bound(document: Document, lines: Sequence[Extent]) -> Iterator[tuple[str, str]]:
-    """The words of a command that switch on a package without a version for NPUs, each with that package."""
+def _bound(document: Document, lines: Sequence[Extent]) -> Iterator[str]:
+    """What is left out of a command: words that switch on a package without a version for NPUs."""
     for start, end in lines:
         for match in _SWITCH.finditer(document.utf8[start:end].decode()):
             for part in re.split(r"[-_]", match[1]):
                 row = package_installed_as(part) if part else None
                 if row is not None and any(map(is_bound, row["import"])):
-                    yield match[1], str(row["name"])
+                    yield f"leave out {match[1]}: {row['name']} has no version for NPUs"
 
 
 def _reported(
@@ -229,8 +229,7 @@ def _reported(
     end = next(b for a, b in lines if a <= at < b)
     extent = (at, at + len(re.split(rb"[\s=]", document.utf8[at:end], maxsplit=1)[0]))
     names = dict.fromkeys(name for _, name, _ in told)
-    bound = (f"leave out {word}: {package} has no version for NPUs" for word, package in _bound(document, lines))
-    help_ = "; ".join(dict.fromkeys([*(said for *_, said in told if said), *bound]))
+    help_ = "; ".join(dict.fromkeys([*(said for *_, said in told if said), *_bound(document, lines)]))
     help_ += _OF_DOCS.get((document.settings.docs, edited), "")
     message, blocks = f"this document has {what} for CUDA: {', '.join(names)}", "later" * stops
     if counted := [*filter(document.project.reads.counts, names)]:
