@@ -262,10 +262,12 @@ def test_what_is_bound_behind_a_question_goes_along_and_stands_above() -> None:
 
 def test_the_accelerators_file() -> None:
     text = helper_text(["DEVICE_TYPE", "device"], portable=True)
-    head = "# The accelerator of this project. Written by transplt 0.1.0;"
-    assert text.startswith(head)
+    assert text.startswith('"""The accelerator that this project runs on: an NPU, else CUDA."""\n\nimport importlib')
+    assert is_helper("cards.py", f"# Copyright A\n\n{text}\n\ndef of_theirs():\n    pass\n".encode())
     assert is_helper("pkg/utils/any_name.py", text.encode()) and not is_helper("pkg/device.yaml", text.encode())
     body = text.partition("import torch\n")[2]
+    bare = helper_text(["DEVICE_TYPE", "device"], portable=True, shows_cards=False)
+    assert "import os" in text and "os." not in bare and "import os" not in bare and "VISIBLE" not in bare
     own = f'"""Devices of acme."""\nimport importlib.util\nimport torch\n{body}'
     assert is_helper("acme/cards.py", own.encode())  # its owner has taken the head out
     assert not is_helper("train.py", f"{own}\n\ndef main():\n    pass\n".encode())  # it has all this in itself

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import transplt
 from tests.forked import transplt_run
 from transplt.base.disk.manifest import edited_since, read_manifest
-from transplt.edits.helper_file import helper_text, is_helper
+from transplt.edits.helper_file import helper_text
 from transplt.faces.cli.main import main
 
 TEXT = helper_text(["OneCardDataParallel"])
@@ -377,32 +377,24 @@ def test_everybody_finds_it(tmp_path: Path) -> None:
         assert done.returncode == 0, (way, done.stderr)
 
 
-_LICENCE = "# Copyright 2023 The authors.\n# SPDX-License-Identifier: Apache-2.0\n"
-_MOVES = "import torch\n\n\ndef f(x):\n    return torch.ones(1).cuda()\n"
-
-
 @pytest.mark.parametrize(
-    ("first", "second", "begins"),
+    ("name", "text", "shows"),
     [
-        (_LICENCE, _LICENCE, _LICENCE),
-        (f"#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n{_LICENCE}", _LICENCE.replace("\n", "\r\n"), _LICENCE),
-        (f"#!/usr/bin/env python\n\n{_LICENCE}", f"#!/bin/sh\n\n{_LICENCE}", _LICENCE),
-        (f"# Copyright A\n\n{_LICENCE}\n", f"# Copyright A\n\n{_LICENCE}", f"# Copyright A\n\n{_LICENCE}"),
-        (_LICENCE, "", ""),
-        (f"{_LICENCE}# Written by A. B.\n", f"{_LICENCE}# Written by A. B.\n", ""),
-        (_LICENCE, _LICENCE.replace("2023", "2024"), ""),
-        ("# of a net\n", "# of a net\n", ""),
+        ("run.sh", "CUDA_VISIBLE_DEVICES=0,1 python train.py\n", True),
+        ("README.md", "    CUDA_VISIBLE_DEVICES=0 python train.py\n", True),
+        ("main.py", 'import os\n\nos.environ["CUDA_VISIBLE_DEVICES"] = "0"\n', True),
+        ("run.sh", "CUDA_LAUNCH_BLOCKING=1 python train.py\n", False),
+        ("README.md", "Needs CUDA.\n", False),
     ],
 )
-def test_the_accelerator_begins_as_the_files_that_take_it(tmp_path: Path, first: str, second: str, begins: str) -> None:
+def test_cards_that_cuda_is_shown_count_where_the_project_names_them(
+    tmp_path: Path, name: str, text: str, shows: bool
+) -> None:
     source = tmp_path / "net"
     source.mkdir()
-    (source / "train.py").write_bytes(f"{first}import model\n{_MOVES}".encode())
-    (source / "model.py").write_bytes(f"{second}{_MOVES}".encode())
+    (source / "train.py").write_text("# Copyright A\nimport torch\n\nx = torch.ones(1).cuda()\n")
+    (source / name).write_text(text)
     done = CliRunner().invoke(main, ["-i", str(source), "-o", str(tmp_path / "out"), "--style", "portable"])
     assert done.exit_code in (0, 1), done.output
-    text = (tmp_path / "out" / "net_msft" / "device.py").read_text()
-    # A blank line parts it from our comment; the year is that of another file.
-    notice = f"{begins}\n".replace("2023 ", "") if begins else ""
-    assert text.startswith(f"{notice}# The accelerator of this project. Written by transplt ")
-    assert is_helper("net/device.py", f"{text}\n\ndef of_theirs():\n    pass\n".encode())
+    module = (tmp_path / "out" / "net_msft" / "device.py").read_text()
+    assert module.startswith('"""') and ("CUDA_VISIBLE_DEVICES" in module) is shows

@@ -27,7 +27,9 @@ from transplt.edits.lines import line_below
 from transplt.syntax.files import File
 from transplt.syntax.scan import FUNCTIONS
 
-_OURS = re.compile(rb"\A(?:(?:#[^\n]*)?\n)*?# [^\n]*\bWritten by transplt [0-9]")
+_OURS = re.compile(
+    rb'\A(?:(?:#[^\n]*)?\n)*?(?:# [^\n]*\bWritten by transplt [0-9]|"""The accelerator that this project )'
+)
 _FILE = re.compile(r"(?:^|/)npu_port(?:_[0-9]+)?\.py$")
 _HEAD = """\
 # SPDX-License-Identifier: 0BSD
@@ -42,11 +44,9 @@ _CHOICE = (
     re.compile(rb"^_has_npu = hasattr\(torch, [\"']npu[\"']\) and torch\.npu\.", re.M),
     re.compile(rb"^DEVICE_TYPE = [\"']npu[\"'] if _has_npu else ", re.M),
 )
-_PORTABLE = """\
-# The accelerator of this project. Written by transplt {version}; it belongs to the
-# project now: change it as you like, transplt only adds what is missing.
-\"\"\"The accelerator that this project runs on: an NPU, else CUDA.\"\"\"
-"""
+_PORTABLE = '"""The accelerator that this project runs on: an NPU, else CUDA."""\n'
+#: What counts only where a project shows cards to CUDA by its variable.
+_CARDS = re.compile(r"^    # The cards that CUDA.*?(?=^    torch_npu = )", re.M | re.S)
 _WIDTH = 120
 
 
@@ -92,17 +92,18 @@ def defined_in(data: bytes) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def helper_text(names: Collection[str], *, portable: bool = False, notice: str = "") -> str:
-    """The file with some functions and what they need, for NPUs alone or `portable`; `notice` is how most files of the
-    project begin, whose licence is that of such a file. KeyError for a name that there is not.
+def helper_text(names: Collection[str], *, portable: bool = False, shows_cards: bool = True) -> str:
+    """The file with some functions and what they need, for NPUs alone or `portable`, then for a project that
+    `shows_cards` to CUDA by its variable. KeyError for a name that there is not.
     """
     wanted = tuple(sorted({*names, "DEVICE_TYPE"} if portable else names))  # by which it is known again
     parts = (_for_any_python if portable else parts_of)(wanted)
-    head = (_PORTABLE if portable else _HEAD).format(version=transplt.__version__)
-    head = f"{notice}\n{head}" if notice else head
+    head = _PORTABLE if portable else _HEAD.format(version=transplt.__version__)
     text = f"{head}\n{_imports(parts, portable)}"
     lead = "\n\n" if portable and parts.pieces and not parts.pieces[0].defines else "\n\n\n"
-    return f"{text}{lead}{joined((piece.defines, piece.text) for piece in parts.pieces)}\n"
+    text = f"{text}{lead}{joined((piece.defines, piece.text) for piece in parts.pieces)}\n"
+    text = text if shows_cards or not portable else _CARDS.sub("", text)
+    return text if re.search(r"\bos\.", text) else text.replace("import os\n", "")
 
 
 @cache

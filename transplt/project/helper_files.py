@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,13 +27,6 @@ from transplt.project.worker import FileWorker
 from transplt.syntax.files import File
 
 _MODE = 0o644
-_OF_A_LICENCE = re.compile(r"licen[cs]e|copyright|SPDX", re.IGNORECASE)
-#: Who has written a file has not written another one.
-_OF_AN_AUTHOR = re.compile(r"(?:written|modified) by|\bauthors?[ \t]*:", re.IGNORECASE)
-#: When another file was written.
-_YEARS = re.compile(r"(?<=[ ,-])(?:19|20)\d\d(?:[ ]?[-,][ ]?(?:(?:19|20)?\d\d|present))*[ ,]+(?=\S)")
-#: The comment at the top of a file, below what a shell or Python reads.
-_TOP = re.compile(r"(?:#!.*\n+)?(?:#.*coding[:=].*\n)?((?:#.*\n+)*#.*\n)")
 
 
 def with_helpers(
@@ -46,12 +37,13 @@ def with_helpers(
     empty. UsageError where something of the input stands in the way, WriteError when one cannot be written.
     """
     made = []
-    portable = worker.settings.style == "portable"
-    for path, names in sorted(_called(records).items()):
+    called, portable = sorted(_called(records).items()), worker.settings.style == "portable"
+    speaking = {each.path for each in records if called and portable and each.tokens.found}
+    shows_cards = any(b"CUDA_VISIBLE_DEVICES" in worker.read(each) for each in entries if each.path in speaking)
+    for path, names in called:
         if path in taken:
             raise UsageError(f"{shown(path)} of the input has the place of the port's helper functions; use --inline")
-        notice = _notice(worker, entries, records, path) if portable else ""
-        text = helper_text(names, portable=portable, notice=notice)
+        text = helper_text(names, portable=portable, shows_cards=shows_cards)
         made.append(new_file(path, text, CODE, _message(path, names, portable), out, patches=patches))
     return [*records, *made]
 
@@ -86,15 +78,6 @@ def with_additions(
             patch=unified_diff(path, data, new, edits) if patches else b"",
         )  # fmt: skip
     return [_without(record, done) for record in records]
-
-
-def _notice(worker: FileWorker[FileRecord], entries: Sequence[Entry], records: Sequence[FileRecord], path: str) -> str:
-    """How most files that call a module begin, where that speaks of a licence: the comment at their top."""
-    calling = {each.path for each in records if each.helper is not None and path in each.helper.paths}
-    texts = [worker.read(each).decode("utf-8", "replace") for each in entries if each.path in calling]
-    found = Counter(match[1].replace("\r", "") if (match := _TOP.match(text)) else "" for text in texts)
-    notice = next((text for text, times in found.items() if times * 2 > len(texts)), "")
-    return _YEARS.sub("", notice) if _OF_A_LICENCE.search(notice) and not _OF_AN_AUTHOR.search(notice) else ""
 
 
 def _without(record: FileRecord, there: Collection[str]) -> FileRecord:

@@ -1,19 +1,11 @@
-# The accelerator of this project. Written by transplt 0.1.0; it belongs to the
-# project now: change it as you like, transplt only adds what is missing.
 """The accelerator that this project runs on: an NPU, else CUDA."""
 
 import importlib.util
-import os
 from typing import Any
 
 import torch
 
 if importlib.util.find_spec("torch_npu") is not None:
-    # The cards that CUDA is shown; CANN reads this once.
-    if "CUDA_VISIBLE_DEVICES" in os.environ:
-        _shown = os.environ["CUDA_VISIBLE_DEVICES"]
-        if _shown[:1].isdigit():
-            os.environ.setdefault("ASCEND_RT_VISIBLE_DEVICES", _shown)
     torch_npu = importlib.import_module("torch_npu")  # it has no stubs
 
 _has_npu = hasattr(torch, "npu") and torch.npu.device_count() > 0
