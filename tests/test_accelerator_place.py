@@ -625,6 +625,15 @@ _OLD_TORCH = "import torch\nif torch.__version__.startswith('0'):\n"
         ({"lib/__init__.py": "", "lib/net.py": f"{_OLD_TORCH}    from .old.bn import f\n",
           "lib/old/__init__.py": "from .bn import f\n", "lib/old/bn.py": _AT, "run.py": f"import lib.net\n{_AT}"},
          "lib/old/bn.py"),
+        # Old code that nothing else imports, where there is other code for CUDA.
+        ({"run.py": _AT, "old/net.py": _AT, "old/run.py": f"import net\n{_AT}"}, "old/net.py old/run.py"),
+        ({"run.py": _AT, "exp/net_bak.py": _AT, "backup/net.py": _AT}, "backup/net.py exp/net_bak.py"),
+        ({"run.py": f"from old.net import f\n{_AT}", "old/__init__.py": "", "old/net.py": f"from .more import f\n{_AT}",
+          "old/more.py": _AT}, ""),
+        ({"run.py": "x = 1\n", "old/net.py": _AT}, ""),
+        ({"run.py": _AT, "threshold/net.py": _AT, "household.py": _AT, "older/net.py": _AT}, ""),
+        ({"run.py": _AT, "lib/__init__.py": "", "lib/deprecated/__init__.py": "", "lib/deprecated/net.py": _AT,
+          "setup.py": ""}, ""),  # users import it
         ({"a.py": f"import pynvml\npynvml.nvmlInit()\n{_AT}"}, "a.py"),
         ({"a.py": f"import pynvml\ndef f():\n    pynvml.nvmlInit()\n{_AT}"}, ""),
         ({"train.py": f"from collie.controller.trainer import Trainer\nimport net\n{_STARTED}    Trainer()\n",

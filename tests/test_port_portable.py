@@ -405,6 +405,15 @@ def test_a_bound_that_setup_py_takes_from_a_list_is_left_to_do(project: Path) ->
     assert "- Raise the pinned version of torchaudio (`requirements.txt:2`)" in port(project, "--branch", "again")[0]
 
 
+def test_old_code_stays_as_it_is(project: Path) -> None:
+    old = "import numpy as np\nimport torch\n\nx = torch.zeros(1, dtype=np.int).cuda()\ny = np.int(1)\n"
+    commit(project, "old", net="import torch\n\nx = torch.ones(1).cuda()\n", train_old=old)
+    text = port(project)[0]
+    assert "**Not ported**: `train_old.py`: old code, which nothing else imports.\n" in text
+    assert "Nothing is known that stops it on an NPU." in text
+    assert "train_old.py" not in git(project, "diff", "--name-only", "main", "npu-port")
+
+
 def test_what_is_not_ported_is_said_first(project: Path) -> None:
     flash = "import torch\nfrom flash_attn import flash_attn_func\n\nx = torch.ones(1).cuda()\n"
     commit(project, "flash", net=flash, train_net="import net\n\nprint(net.x.cuda())\n")

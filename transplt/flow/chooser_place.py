@@ -25,7 +25,7 @@ from transplt.flow.import_layout import (
     layout_of,
     reached_from,
 )
-from transplt.syntax.modules import outermost_package, packages_of
+from transplt.syntax.modules import is_old, outermost_package, packages_of
 
 #: How the lists of packages are called that have one for NPUs beside them.
 LISTS = ("requirements.txt", "environment.yml", "environment.yaml")
@@ -37,6 +37,8 @@ _INSTALLS = {
 }
 #: The detail of what stays since no program on an NPU comes to it: what programs do there instead.
 STOPS = "stops"
+#: What is said there of what nothing comes to, whatever the card.
+OLD = "old code, which nothing else imports"
 #: What an `__init__` may import without that a file which did without it now needs a package more.
 _HARMLESS = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 
@@ -155,7 +157,20 @@ def _stopped(project: ProjectFacts) -> dict[str, str]:
     living = closure(begun, lambda path: (edge.target for edge in layout.edges[path]))
     alive = {*living} - ends.keys()
     reached = ((each, why) for path, why in aside.trainers.items() for each in reached_from(layout, path))
-    return _but_of_halves(project, {**{each: why for each, why in reached if each not in alive}, **ends})
+    found = _but_of_halves(project, {**{each: why for each, why in reached if each not in alive}, **ends})
+    return {**dict.fromkeys(_old_code(project, layout), OLD), **found}
+
+
+def _old_code(project: ProjectFacts, layout: ImportLayout) -> set[str]:
+    """Files of old code to which nothing else leads, in a project that has other code for CUDA; none of an installed
+    package, which its users may import.
+    """
+    old = {path for path in project.placing if is_old(path)}
+    if all(path in old for path, facts in project.placing.items() if facts.speaks):
+        return set()
+    living = closure(layout.edges.keys() - old, lambda path: (edge.target for edge in layout.edges.get(path, ())))
+    tops = {path: outermost_package(path, project.placing) for path in old.difference(living)}
+    return {path for path, top in tops.items() if not (top and is_installed(project, posixpath.dirname(top)))}
 
 
 def _but_of_halves(project: ProjectFacts, found: dict[str, str]) -> dict[str, str]:

@@ -19,6 +19,7 @@ from transplt.engine.actions.actions import separate
 from transplt.engine.actions.effort import OF_ANY_DEVICE
 from transplt.engine.actions.groups import aside
 from transplt.engine.files.dependencies.versions import FAMILY
+from transplt.flow.chooser_place import OLD
 from transplt.flow.entry_points import TO_TRAIN
 from transplt.project.port.decisions import decisions
 from transplt.project.report.action_lines import conditions
@@ -83,7 +84,7 @@ def body(
     items = _at_most([*_items(parts)])
     known = f"is known {'for certain ' * (len(sure) < len(stops))}that stops it on an NPU."
     beside = [_BESIDE, ""] * any(not OF_ANY_DEVICE.issuperset(each.codes) for each in parts)
-    told = [*beside, *items] if items else [f"Nothing {'else ' * bool(first or stopped)}{known}"]
+    told = [*beside, *items] if items else [f"Nothing {'else ' * bool(first or {*stopped.values()} - {OLD})}{known}"]
     lines = lines if commits else ["## What this does", "", "No change: there is nothing in this project to convert."]
     return "\n".join([*lines, "", "## What is left", "", *told]) + "\n"
 
@@ -120,12 +121,12 @@ def _first(
         names = first_of([f"`{visible(each)}`" for each in sorted(ends, key=_by_name)], _MOST_FILES)
         which = f"**In part**: on an NPU {names} stop{'s' * (len(ends) == 1)}" if some else NOT_READY
         yield from (f"{which} until this is done:", "", *_at_most([*_items(first)]), "")
-    if stopped:
-        files = sorted(stopped, key=_by_name)
+    kinds = [sorted((each for each in stopped if (stopped[each] == OLD) is old), key=_by_name) for old in (False, True)]
+    for files in filter(None, kinds):
         whys = [*dict.fromkeys(visible(stopped[each]).partition(" (")[0] for each in files)]
         named = first_of([f"`{visible(each)}`" for each in files], _MOST_FILES)
-        why = f"Programs that come to {'them' if files[1:] else 'it'} on an NPU {first_of(whys, _MOST_WHYS, ', or ')}."
-        yield from (f"**Not ported**: {named}. {why}", "")
+        why = f". Programs that come to {'them' if files[1:] else 'it'} on an NPU {first_of(whys, _MOST_WHYS, ', or ')}"
+        yield from (f"**Not ported**: {named}{f': {OLD}' if whys == [OLD] else why}.", "")
 
 
 def _by_name(path: str) -> tuple[bool, int, str]:
