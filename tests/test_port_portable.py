@@ -277,6 +277,8 @@ def test_what_differs_in_its_name_is_one() -> None:
 
 def test_a_newer_release_that_an_npu_needs_makes_its_changes_certain() -> None:
     parts = [action("Update the uses of {name}", "a.py:1", code="NPU293", api="timm.x")]
+    text = action("Replace x of torchtext: gone since 0.12", "a.py:1", code="NPU514", api="torchtext.x")
+    assert len(left_of(text)) == 1  # each release goes with one torch
     assert left_of(*parts) == [] and left_of(*parts, newer={"timm"}) == [
         "- Update the uses of timm.x (with newer releases on every device; `a.py:1`)"
     ]

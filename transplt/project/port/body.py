@@ -18,12 +18,12 @@ from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import separate
 from transplt.engine.actions.effort import OF_ANY_DEVICE
 from transplt.engine.actions.groups import aside
-from transplt.engine.files.dependencies.versions import FAMILY
 from transplt.flow.chooser_place import OLD
 from transplt.flow.entry_points import TO_TRAIN
 from transplt.project.port.decisions import decisions
 from transplt.project.report.action_lines import conditions
 from transplt.proof.launch.options import RunOptions
+from transplt.rules.companions import companions
 from transplt.rules.packages import TOO_OLD, numbers_of
 
 #: So many things to do are listed, and so many places or names of one, files and reasons.
@@ -157,7 +157,7 @@ def _left(actions: Sequence[Action], stopped: Mapping[str, str], newer: Collecti
         known = (each for each in code if each.late != "branch" or each.option or each.detail("function")
                  or each.code in _OF_KERNELS)  # fmt: skip
         named = {each.api.partition(".")[0] for each in known}
-        if named and (not OF_ANY_DEVICE.issuperset(part.codes) or named <= {"torch", *FAMILY, *newer}):
+        if named and (not OF_ANY_DEVICE.issuperset(part.codes) or named <= {"torch", *companions(), *newer}):
             yield replace(part, findings=tuple(code))
 
 
