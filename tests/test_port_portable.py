@@ -173,6 +173,17 @@ def test_what_packages_gave_up_is_measured_by_what_the_branch_asks_for(project: 
     assert "AdamW" not in text and "What is for NPUs alone" not in text
 
 
+@pytest.mark.parametrize(
+    ("of", "ready"),
+    [({}, False), ({"code": "NPU103"}, True), ({"code": "NPU152"}, True), ({"api": "--opt fused"}, True)],
+)
+def test_what_a_program_goes_on_after_keeps_none_from_training(of: dict[str, Any], ready: bool) -> None:
+    """Mixed precision of CUDA that does nothing, a file that may come from a GPU, and what an option asks for."""
+    part = action("Mend it", "a.py:1", blocks="first step", **of)
+    text = body(["device.py"], ["Choose it"], "torch 2.6", None, None, [], [part])
+    assert ("Not ready" not in text) is ready and "- Mend it (`a.py:1`)" in text
+
+
 def test_what_is_in_lists_and_documents_is_left_to_the_reports(project: Path) -> None:
     (project / "setup.cfg").write_text("[metadata]\nname = p\n\n[options]\ninstall_requires =\n    torch\n")
     (project / "Dockerfile").write_text("FROM nvidia/cuda:11.8.0-devel-ubuntu22.04\n")

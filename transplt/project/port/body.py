@@ -54,6 +54,9 @@ _ABOUT = (
     "CUDA and on a CPU the program does what it did."
 )
 _NONE: Mapping[str, Any] = {}
+#: After these a program goes on: old pins, mixed precision of CUDA, which computes in float32 elsewhere, and files that
+#: may come from a GPU.
+_GOES_ON = (TOO_OLD, "NPU103", "NPU152")
 NOT_READY = "**Not ready**: on an NPU no program trains"
 #: From which release on something fails, as a message says it: of its own package where it names none.
 _SINCE = re.compile(r"\bsince (some release after )?(?:(torch|Python|NumPy) )?(\d[\d.]*\d)")
@@ -140,9 +143,11 @@ def _at_most(items: list[str]) -> list[str]:
 
 
 def _is_met_first(part: Action) -> bool:
-    """True for what stops a program as it starts, or on NPUs alone at its first step, whatever is asked for."""
+    """True for what stops a program as it starts, or on NPUs alone at its first step, whatever is asked for and
+    whatever files it is given.
+    """
     asked = (each for each in part.findings if not (_is_late(each) or each.option or each.detail("function")))
-    blocks = {each.blocks or part.blocks for each in asked if each.code != TOO_OLD}
+    blocks = {each.blocks or part.blocks for each in asked if each.code not in _GOES_ON and each.api[:2] != "--"}
     return "import" in blocks or ("first step" in blocks and not OF_ANY_DEVICE.issuperset(part.codes))
 
 
