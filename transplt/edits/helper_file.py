@@ -27,9 +27,7 @@ from transplt.edits.lines import line_below
 from transplt.syntax.files import File
 from transplt.syntax.scan import FUNCTIONS
 
-_OURS = re.compile(
-    rb'\A(?:(?:#[^\n]*)?\n)*?(?:# [^\n]*\bWritten by transplt [0-9]|"""The accelerator that this project )'
-)
+_OURS = re.compile(rb'\A(?:(?:#[^\n]*)?\n)*?(?:# [^\n]*\bWritten by transplt [0-9]|"""The accelerator that this )')
 _FILE = re.compile(r"(?:^|/)npu_port(?:_[0-9]+)?\.py$")
 _HEAD = """\
 # SPDX-License-Identifier: 0BSD
@@ -99,9 +97,8 @@ def helper_text(names: Collection[str], *, portable: bool = False, shows_cards: 
     wanted = tuple(sorted({*names, "DEVICE_TYPE"} if portable else names))  # by which it is known again
     parts = (_for_any_python if portable else parts_of)(wanted)
     head = _PORTABLE if portable else _HEAD.format(version=transplt.__version__)
-    text = f"{head}\n{_imports(parts, portable)}"
     lead = "\n\n" if portable and parts.pieces and not parts.pieces[0].defines else "\n\n\n"
-    text = f"{text}{lead}{joined((piece.defines, piece.text) for piece in parts.pieces)}\n"
+    text = f"{head}\n{_imports(parts, portable)}{lead}{joined((piece.defines, piece.text) for piece in parts.pieces)}\n"
     text = text if shows_cards or not portable else _CARDS.sub("", text)
     return text if re.search(r"\bos\.", text) else text.replace("import os\n", "")
 

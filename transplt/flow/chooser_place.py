@@ -25,7 +25,7 @@ from transplt.flow.import_layout import (
     layout_of,
     reached_from,
 )
-from transplt.syntax.modules import is_old, outermost_package, packages_of
+from transplt.syntax.modules import outermost_package, packages_of
 
 #: How the lists of packages are called that have one for NPUs beside them.
 LISTS = ("requirements.txt", "environment.yml", "environment.yaml")
@@ -37,8 +37,9 @@ _INSTALLS = {
 }
 #: The detail of what stays since no program on an NPU comes to it: what programs do there instead.
 STOPS = "stops"
-#: What is said there of what nothing comes to, whatever the card.
+#: What is said there of what nothing comes to, whatever the card, and how such files and folders are called.
 OLD = "old code, which nothing else imports"
+_OLD = re.compile(r"(?:^|/)(?:old|deprecated|archived?|backups?|attic)/|[._-](?:old|bak|backup)\.(?:py|ipynb)$")
 #: What an `__init__` may import without that a file which did without it now needs a package more.
 _HARMLESS = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 
@@ -162,10 +163,8 @@ def _stopped(project: ProjectFacts) -> dict[str, str]:
 
 
 def _old_code(project: ProjectFacts, layout: ImportLayout) -> set[str]:
-    """Files of old code to which nothing else leads, in a project that has other code for CUDA; none of an installed
-    package, which its users may import.
-    """
-    old = {path for path in project.placing if is_old(path)}
+    """Files of old code to which nothing else leads, where other code is for CUDA; none that users may import."""
+    old = {path for path in project.placing if _OLD.search(path)}
     if all(path in old for path, facts in project.placing.items() if facts.speaks):
         return set()
     living = closure(layout.edges.keys() - old, lambda path: (edge.target for edge in layout.edges.get(path, ())))

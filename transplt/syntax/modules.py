@@ -13,8 +13,6 @@ _NAMED = re.compile(
     r"|\.[\w-]+)/"
     r"|(^|/)(test_[^/]*\.py|[^/]*_test\.py|conftest\.py|\.gitlab-ci\.yml|[^/]*\.(?:ps1|bat|cmd))$"
 )
-#: Copies of what a program was, by their names.
-_OLD = re.compile(r"(?:^|/)(?:old|deprecated|archived?|backups?|attic)/|[._-](?:old|bak|backup)\.(?:py|ipynb)$")
 #: Files for people: what is to do in them is tidying, wherever they lie.
 PROSE = (".md", ".rst")
 #: Files of commands that run elsewhere than where the project is installed.
@@ -95,8 +93,3 @@ def of_a_job(path: str) -> bool:
 def named_aside(path: str) -> bool:
     """True for a file that by its name only tests, benchmarks, documentation or a CI service run, or old code."""
     return _NAMED.search(path) is not None and not path.endswith(PROSE)
-
-
-def is_old(path: str) -> bool:
-    """True for a file of old code by its name, or that of a folder."""
-    return _OLD.search(path) is not None

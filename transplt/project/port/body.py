@@ -54,8 +54,7 @@ _ABOUT = (
     "CUDA and on a CPU the program does what it did."
 )
 _NONE: Mapping[str, Any] = {}
-#: After these a program goes on: old pins, mixed precision of CUDA, which computes in float32 elsewhere, and files that
-#: may come from a GPU.
+#: After these a program goes on: old pins, CUDA's mixed precision (float32 elsewhere), files that may be of a GPU.
 _GOES_ON = (TOO_OLD, "NPU103", "NPU152")
 NOT_READY = "**Not ready**: on an NPU no program trains"
 #: From which release on something fails, as a message says it: of its own package where it names none.
@@ -79,7 +78,7 @@ def body(
     # What stops a file that stays stops the training that comes to it.
     first = [each for each in _left(sure, {}, newer) if _is_met_first(each)]
     parts = [each for each in _left(sure, stopped, newer) if each.title not in {one.title for one in first}]
-    lines = ["## What this does", "", *_first(first, stopped, programs), *_about(modules, torch, lists)]
+    lines = ["## What this does", "", *_first(first, programs), *_stays(stopped), *_about(modules, torch, lists)]
     subjects = {each.subject for each in decisions("portable") if "merged alone" in each.why}
     if apart := [f"“{visible(each)}”" for each in dict.fromkeys(commits) if each in subjects]:
         lines += [f"{', '.join(apart)}: not for NPUs, and can be merged alone.", ""]
@@ -111,10 +110,8 @@ def _proved(run: RunOptions | None, proof: Verdict | None, checks: Sequence[str]
     yield from (f"- {visible(each)}" for each in checks if ": not run" not in each)
 
 
-def _first(
-    first: Sequence[Action], stopped: Mapping[str, str], programs: Mapping[str, Collection[str]]
-) -> Iterator[str]:
-    """The programs that do not train on an NPU, and why; the files that stay since their programs are `stopped`."""
+def _first(first: Sequence[Action], programs: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """The programs that do not train on an NPU, and why."""
     if first:
         places = [{each.path for each in part.findings} for part in first]
         # What no program is seen to come to is loaded by a name that is worked out.
@@ -124,6 +121,10 @@ def _first(
         names = first_of([f"`{visible(each)}`" for each in sorted(ends, key=_by_name)], _MOST_FILES)
         which = f"**In part**: on an NPU {names} stop{'s' * (len(ends) == 1)}" if some else NOT_READY
         yield from (f"{which} until this is done:", "", *_at_most([*_items(first)]), "")
+
+
+def _stays(stopped: Mapping[str, str]) -> Iterator[str]:
+    """The files that stay since their programs are `stopped`, or as they are old code."""
     kinds = [sorted((each for each in stopped if (stopped[each] == OLD) is old), key=_by_name) for old in (False, True)]
     for files in filter(None, kinds):
         whys = [*dict.fromkeys(visible(stopped[each]).partition(" (")[0] for each in files)]
@@ -143,9 +144,7 @@ def _at_most(items: list[str]) -> list[str]:
 
 
 def _is_met_first(part: Action) -> bool:
-    """True for what stops a program as it starts, or on NPUs alone at its first step, whatever is asked for and
-    whatever files it is given.
-    """
+    """True for what stops a program as it starts, or on NPUs alone at its first step, whatever it is given."""
     asked = (each for each in part.findings if not (_is_late(each) or each.option or each.detail("function")))
     blocks = {each.blocks or part.blocks for each in asked if each.code not in _GOES_ON and each.api[:2] != "--"}
     return "import" in blocks or ("first step" in blocks and not OF_ANY_DEVICE.issuperset(part.codes))
