@@ -24,7 +24,7 @@ args = parser.parse_args()
 dist.init_process_group(args.backend)
 torch.zeros(1, device=args.device)
 """
-_ASKS = "is written: the script requests cards"
+_ASKS = "is written: the script is for one cluster"
 _START = "python train.py --device cuda\n"
 
 
@@ -179,6 +179,7 @@ def test_scripts_that_get_none(tmp_path: Path, files: dict[str, str]) -> None:
     ("files", "why"),
     [
         ({"job.sh": f"#!/bin/bash\n#SBATCH --gres=gpu:4\n{_START}"}, f"no job_npu.sh {_ASKS}"),
+        ({"run.sh": f"export NCCL_NET_GDR_LEVEL=PIX\n{_START}"}, f"no run_npu.sh {_ASKS}"),
         ({"job.slurm": f"#!/bin/sh\n#PBS -l ngpus=4\n{_START}"}, f"no job_npu.slurm {_ASKS}"),
         ({"run.sh": "export CUDA_VISIBLE_DEVICES=0\nsrun --gres=gpu:8 python train.py\n"}, f"no run_npu.sh {_ASKS}"),
         ({f"run_{n}.sh": _START for n in range(9)}, "no run_3_npu.sh is written: 9 scripts would get a copy"),

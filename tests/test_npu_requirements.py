@@ -259,6 +259,25 @@ def test_what_could_not_be_imported_is_bounded(tmp_path: Path, asked: str, versi
     assert "NPU845 [left]" not in (out / "msFmkTranspltlog.txt").read_text()
 
 
+@pytest.mark.parametrize(
+    ("asked", "uses", "bound"),
+    [
+        ("transformers", "from transformers import AdamW", "transformers<4.50"),
+        ("transformers>=4.40", "from transformers import AdamW", "transformers<4.50"),
+        ("transformers<4.49", "from transformers import AdamW", ""),
+        ("transformers>=4.52", "from transformers import AdamW", ""),  # which it cannot have been written for
+        ("transformers", "from transformers import Trainer", ""),
+        ("tokenizers", "from transformers import AdamW", ""),
+        ("transformers", "try:\n    from transformers import AdamW\nexcept ImportError:\n    AdamW = None", ""),
+    ],
+)
+def test_what_newer_releases_do_not_have_is_held_back(tmp_path: Path, asked: str, uses: str, bound: str) -> None:
+    program = f"import torch\n{uses}\n\nnet = torch.nn.Linear(2, 2).cuda()\nnet(torch.ones(2, 2)).sum().backward()\n"
+    out = migrated(tmp_path, **{"requirements.txt": f"{asked}\ntorch>=2.1\n", "train.py": program})
+    _, _, bounds = (out / "requirements-npu.txt").read_text().partition("# The code uses what newer releases of")
+    assert bounds == (f" these do not have\n{bound}\n" if bound else "")
+
+
 def test_bounds_of_an_environment_are_items(tmp_path: Path) -> None:
     text = "dependencies:\n  - pytorch\n  - pip:\n    - tensorboard==2.5.0\n"
     new = (migrated(tmp_path, **{"environment.yml": text}) / "environment-npu.yml").read_text()

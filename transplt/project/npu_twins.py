@@ -16,6 +16,8 @@ from transplt.base.finding import FileResult, Finding, Level
 from transplt.base.language import Sentence, marked
 from transplt.base.text.requirement import Requirement, normalised
 from transplt.base.text.source import Source
+from transplt.engine.actions.actions import lowest
+from transplt.engine.actions.groups import aside
 from transplt.engine.files.dependencies.codes import ADDED, BOUND_BY, INDEX, NOT_ADDED, PYTHON
 from transplt.engine.files.dependencies.others import OF_CANN, floors, is_for_others, needed_by_cann, without_elsewhere
 from transplt.engine.files.dependencies.places import line_of, newline_of
@@ -37,6 +39,7 @@ from transplt.rules.companions import below, companions
 from transplt.rules.packages import BOUND, BROUGHT, TOO_OLD
 from transplt.rules.pages import load
 from transplt.rules.releases import CPU_INDEX, fits
+from transplt.rules.since import only_newer, only_older
 
 #: A launch script for NPUs.
 CODE = "NPU817"
@@ -45,6 +48,7 @@ _PACKAGES = marked("the packages of {name} for NPUs; the file is now part of the
 _SCRIPT = marked("starts the program of {name} on NPUs; the file is now part of the project")
 #: The comment above bounds, in a list of lines.
 _BOUNDS = "# Without these, what is listed above cannot be imported"
+_OLDER = "# The code uses what newer releases of these do not have"
 _RAISED = marked("{twin} requires newer ones: test the project with them")
 _TOO_OLD, _TOO_WIDE = "too old for torch-npu or what goes with it", "not all of which torch-npu has wheels for"
 #: The comment above a list in which more than those that are too old became floors.
@@ -76,7 +80,7 @@ _BEGINS = re.compile(r"[ \t]*")
 _NAME = re.compile(r"^name:[ \t]*[\"']?[\w.-]+", re.M)
 _LINE_OF_TORCH_NPU = re.compile(rf"^(?P<dash>[ \t]*(?:-[ \t]+)?){TORCH_NPU}\b[^\r\n]*", re.M)
 #: Why there is no twin of a script.
-_JOB = marked("no {twin} is written: the script requests cards from a cluster, which may have its own names for them")
+_JOB = marked("no {twin} is written: the script is for one cluster, which may have its own names for its cards")
 _MANY = marked("no {twin} is written: {count} scripts would get a copy")
 _STOPS = marked("no {twin} is written: the arguments in line {line} stop the program on an NPU")
 _FOLDERS = marked("no {twin} is written: lists in {count} folders would get a copy")
@@ -119,9 +123,10 @@ def with_twins(
     found = {entry.path: entry for entry in entries}
     made: dict[str, FileRecord] = {}
     wanted: dict[int, _Twin] = {}
+    uses = [each for record in records for each in record.findings if each.open and not aside(each)]
     for at, record in enumerate(records):
         maker = None if any(each in found for each in twins(record.path)) else _MAKERS.get(record.kind)
-        if maker is not None and (twin := maker(worker, found[record.path], record)) is not None:
+        if maker is not None and (twin := maker(worker, found[record.path], record, uses)) is not None:
             wanted[at] = twin
     _without_doubles(wanted, records)
     there = {(each.code, (str if each.code == CODE else posixpath.dirname)(each.path))
@@ -186,7 +191,7 @@ def _migrated(worker: FileWorker[Any], path: str, kind: FileKind, data: bytes, s
 # --- scripts ---------------------------------------------------------------------------------------------------------
 
 
-def _of_a_script(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Twin | None:
+def _of_a_script(worker: FileWorker[Any], entry: Entry, record: FileRecord, _: Sequence[Finding]) -> _Twin | None:
     """The twin of a script that starts a program, with all that the style npu edits in it."""
     path, kind = record.path, FileKind.SHELL
     if not record.tokens.found or is_for_others(path) or f"/{path}".count("/."):
@@ -214,7 +219,9 @@ def _of_a_script(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _
 # --- lists of packages -----------------------------------------------------------------------------------------------
 
 
-def _of_any_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _Twin | None:
+def _of_any_list(
+    worker: FileWorker[Any], entry: Entry, record: FileRecord, uses: Sequence[Finding]
+) -> _Twin | None:
     """The twin of a list that asks for torch; of what conda has printed, why there is none."""
     locks = [each.detail("lock") for each in record.findings if each.code == NOT_ADDED and each.open]
     data = worker.read(entry) if locks else b""
@@ -224,7 +231,7 @@ def _of_any_list(worker: FileWorker[Any], entry: Entry, record: FileRecord) -> _
     if lock := next(filter(None, locks), ""):
         return _beside_a_lock(worker, source, record, lock)
     if len(_BUILD.findall(source.text)) < _BUILDS:
-        return _of_a_list(worker, data, source, record)
+        return _of_a_list(worker, data, source, record, uses)
     twin = _FORMS.sub(r"-npu\g<0>", record.path)
     as_info = replace(record, findings=tuple(replace(each, level=Level.INFO) for each in record.findings))
     return _Twin(twin, "", ADDED, "", as_info, why=Sentence(_PRINTED, twin=twin))
@@ -245,8 +252,12 @@ def _beside_a_lock(worker: FileWorker[Any], source: Source, record: FileRecord, 
     return _Twin(twin, text, ADDED, message, replace(record, findings=tuple(left)))
 
 
-def _of_a_list(worker: FileWorker[Any], data: bytes, source: Source, record: FileRecord) -> _Twin | None:
-    """The twin of a list that asks for torch: one set that pip can install, with what CANN needs."""
+def _of_a_list(
+    worker: FileWorker[Any], data: bytes, source: Source, record: FileRecord, uses: Sequence[Finding]
+) -> _Twin | None:
+    """The twin of a list that asks for torch: one set that pip can install and the code below `uses`, with what CANN
+    needs.
+    """
     path, kind = record.path, FileKind.REQUIREMENTS
     name, twin = posixpath.basename(path), _FORMS.sub(r"-npu\g<0>", path)
     if twin == path or name in COG:
@@ -260,7 +271,9 @@ def _of_a_list(worker: FileWorker[Any], data: bytes, source: Source, record: Fil
     if releases is None:
         return None
     imported = {each.partition(".")[0] for each in worker.project.imported} if "/" not in path else ()
-    text, raised = _packages(name, result, releases, imported)
+    in_code = (each for each in uses if each.path.endswith(".py") and each.path.startswith(path[: -len(name)]))
+    below_it = {each.detail("back") for each in in_code}
+    text, raised = _packages(name, result, releases, imported, lowest(below_it - {""}))
     done = (INDEX,) if name.endswith(".txt") else ()  # which pip reads from there
     of_raised = Sentence(_RAISED, twin=posixpath.basename(twin))
     left = [each for each in result.findings if not each.applied and each.code not in done]
@@ -278,7 +291,7 @@ def _is_settled(finding: Finding, raised: Collection[str]) -> bool:
 
 
 def _packages(
-    name: str, result: FileResult, releases: Releases, imported: Collection[str] = ()
+    name: str, result: FileResult, releases: Releases, imported: Collection[str] = (), older: Sequence[str] = ()
 ) -> tuple[str, set[str]]:
     """The text of a twin, and what has another release in it: on top of the list itself where nothing has to go from
     it, else the list as the style npu has it, without what pip cannot install where there is no CUDA.
@@ -301,6 +314,9 @@ def _packages(
               if re.split("[<>=]", bound)[0] not in names]  # fmt: skip
     needs += releases.pins({*imported} - names)[2:]  # which CUDA's users install with torch, as a README says
     needs += _with_bounds(needed_by_cann(listed, releases.cann), result.findings, raised)
+    asked = {normalised(each.name): each.versions for each in listed if each.section != CONDA}
+    back = [each for each in older if _holds_back(each, asked)]
+    needs += [_OLDER, *back] if back else []
     if plain:
         return newline.join((text.removesuffix(newline), *needs, "")), raised
     last = [*_LINE_OF_TORCH_NPU.finditer(text)][-1]
@@ -308,6 +324,13 @@ def _packages(
     rows = (f"{lead.get(each[0], last['dash'])}{each}" for each in needs)
     text = newline.join((text[: last.end()], *rows)) + text[last.end() :]
     return _NAME.sub(r"\g<0>-npu", _without_channel(_EMPTY.sub("", text), listed), count=1), raised
+
+
+def _holds_back(bound: str, asked: Mapping[str, str]) -> bool:
+    """Whether a bound such as `timm<0.9` rules out some of what is `asked` for, and leaves some."""
+    package, limit = re.split("<=?", bound)
+    versions = asked.get(normalised(package)) if package not in {*companions(), *TORCH} else None
+    return versions is not None and not (only_newer(versions, limit) or only_older(versions, limit))
 
 
 def _once(text: str, name: str) -> str:
@@ -408,7 +431,7 @@ def _pinned(text: str, name: str, torch: str, left_out: Collection[str]) -> str:
     return text
 
 
-_MAKERS: dict[str, Callable[[FileWorker[Any], Entry, FileRecord], _Twin | None]] = {
+_MAKERS: dict[str, Callable[[FileWorker[Any], Entry, FileRecord, Sequence[Finding]], _Twin | None]] = {
     FileKind.SHELL.value: _of_a_script,
     FileKind.REQUIREMENTS.value: _of_any_list,
 }

@@ -335,7 +335,7 @@ def _by_hand(draft: _Draft) -> str:
         how = Sentence("{how}. {help}", how=how, help=placed) if how else placed
     if how:
         older = {finding.detail("back") for finding, _ in draft.findings}
-        back = Sentence(marked("{how}. Or, for all of it, require {names}"), how=how, names=_lowest(older))
+        back = Sentence(marked("{how}. Or, for all of it, require {names}"), how=how, names=" and ".join(lowest(older)))
         return how if "" in older else back
     try:
         return load(draft.findings[0][0].code).sections.get("What to do", "").partition("\n\n")[0].replace("\n", " ")
@@ -343,16 +343,16 @@ def _by_hand(draft: _Draft) -> str:
         return draft.findings[0][0].message
 
 
-def _lowest(bounds: Iterable[str]) -> str:
+def lowest(bounds: Iterable[str]) -> list[str]:
     """Of bounds such as `numpy<2` and `numpy<=1.26.4` the lowest one of each package, and the NumPy that its releases
     were built for.
     """
     falling = sorted(bounds, key=lambda each: [*map(int, re.findall(r"\d+", each.partition("<")[2]))], reverse=True)
-    lowest = {each.partition("<")[0]: each for each in falling}
-    for package, bound in [*lowest.items()]:
+    found = {each.partition("<")[0]: each for each in falling}
+    for package, bound in [*found.items()]:
         if only_older(bound.removeprefix(package), beside_newer(package.lower(), "numpy_2") or "0"):
-            lowest.setdefault("numpy", "numpy<2")
-    return " and ".join(sorted(lowest.values(), key=lambda bound: (bound == "numpy<2", bound)))
+            found.setdefault("numpy", "numpy<2")
+    return sorted(found.values(), key=lambda bound: (bound == "numpy<2", bound))
 
 
 def _order(finding: Finding) -> tuple[object, ...]:

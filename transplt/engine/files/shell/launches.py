@@ -16,7 +16,10 @@ from transplt.flow.import_layout import layout_of, leading_to
 PROGRAM, JOB = "program", "job"
 #: What builds and installs the program.
 _TOOLS = frozenset({"setup.py", "pip.py", "venv.py"})
-_ASKS_A_CLUSTER = re.compile(rb"^#(?:SBATCH|PBS|BSUB|\$)[ \t]", re.M)
+#: A request for cards, and what NCCL has to know of the network of one cluster.
+_ASKS_A_CLUSTER = re.compile(
+    rb"^(?:#(?:SBATCH|PBS|BSUB|\$)[ \t]|[ \t]*(?:export[ \t]+)?NCCL_(?:FASTRAK|IB_HCA|NET|TOPO|TUNER)\w*=)", re.M
+)
 _OF_A_CLUSTER = frozenset("srun sbatch salloc qsub bsub".split())
 
 
