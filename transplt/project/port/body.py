@@ -14,6 +14,7 @@ from transplt.base.finding import Finding
 from transplt.base.language import Sentence
 from transplt.base.render.cell import first_of, visible
 from transplt.base.render.verdict import Verdict
+from transplt.base.text.requirement import normalised
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import separate
 from transplt.engine.actions.effort import OF_ANY_DEVICE
@@ -23,8 +24,8 @@ from transplt.flow.entry_points import TO_TRAIN
 from transplt.project.port.decisions import decisions
 from transplt.project.report.action_lines import conditions
 from transplt.proof.launch.options import RunOptions
-from transplt.rules.companions import companions
 from transplt.rules.packages import TOO_OLD, numbers_of
+from transplt.rules.since import only_older
 
 #: So many things to do are listed, and so many places or names of one, files and reasons.
 MOST = 8
@@ -65,19 +66,20 @@ _BESIDE = "What is for NPUs alone goes beside what CUDA and CPU users run and in
 def body(
     modules: Sequence[str], commits: Sequence[str], torch: str, run: RunOptions | None, proof: Verdict | None,
     checks: Sequence[str], left: Sequence[Action], lists: Sequence[str] = (),
-    stopped: Mapping[str, str] = _NONE, newer: Collection[str] = (), programs: Mapping[str, Collection[str]] = _NONE,
+    stopped: Mapping[str, str] = _NONE, older: Mapping[str, str] = _NONE,
+    programs: Mapping[str, Collection[str]] = _NONE,
 ) -> str:  # fmt: skip
     """The text, in Markdown. `modules` choose the accelerator, `commits` are the subjects of those on the branch,
     `torch` is the version that it was written for, `run` what `proof` is of; `checks` is what the project's own
     linters say of it. `lists` are its lists of packages for NPUs, `stopped` what programs do on an NPU before they
-    come to a file that stays, `newer` packages of which NPUs need newer releases, `programs` the files that each comes
-    to that trains.
+    come to a file that stays, `older` the releases of packages that those lists ask for, `programs` the files that
+    each comes to that trains.
     """
     stops = [each for each in separate(left) if each.stops]
     sure = [each for each in stops if not _PERHAPS.match(each.title)]
     # What stops a file that stays stops the training that comes to it.
-    first = [each for each in _left(sure, {}, newer) if _is_met_first(each)]
-    parts = [each for each in _left(sure, stopped, newer) if each.title not in {one.title for one in first}]
+    first = [each for each in _left(sure, {}, older) if _is_met_first(each)]
+    parts = [each for each in _left(sure, stopped, older) if each.title not in {one.title for one in first}]
     lines = ["## What this does", "", *_first(first, programs), *_stays(stopped), *_about(modules, torch, lists)]
     subjects = {each.subject for each in decisions("portable") if "merged alone" in each.why}
     if apart := [f"“{visible(each)}”" for each in dict.fromkeys(commits) if each in subjects]:
@@ -145,24 +147,30 @@ def _at_most(items: list[str]) -> list[str]:
 
 def _is_met_first(part: Action) -> bool:
     """True for what stops a program as it starts, or on NPUs alone at its first step, whatever it is given."""
-    asked = (each for each in part.findings if not (_is_late(each) or each.option or each.detail("function")))
+    asked = (each for each in part.findings
+             if not (_is_late(each) or each.option or each.detail("function") or each.detail("back")))  # fmt: skip
     blocks = {each.blocks or part.blocks for each in asked if each.code not in _GOES_ON and each.api[:2] != "--"}
     return "import" in blocks or ("first step" in blocks and not OF_ANY_DEVICE.issuperset(part.codes))
 
 
-def _left(actions: Sequence[Action], stopped: Mapping[str, str], newer: Collection[str]) -> Iterator[Action]:
+def _left(actions: Sequence[Action], stopped: Mapping[str, str], older: Mapping[str, str]) -> Iterator[Action]:
     """What is in code, or read by it, or bounds what is installed; but for the files that are `stopped`, what some
-    branch loads, and what newer releases refuse of packages that may stay as old as they are.
+    branch loads, and what newer releases refuse than the lists for NPUs ask for.
     """
     for part in actions:
         bound = part.codes == (TOO_OLD,) and not any(_is_late(each) or each.api == "torch" for each in part.findings)
         met = (each for each in part.findings if bound or _is_met(each))
-        code = [each for each in met if not (aside(each) or each.path in stopped)]
-        known = (each for each in code if each.late != "branch" or each.option or each.detail("function")
-                 or each.code in _OF_KERNELS)  # fmt: skip
-        named = {each.api.partition(".")[0] for each in known}
-        if named and (not OF_ANY_DEVICE.issuperset(part.codes) or named <= {"torch", *companions(), *newer}):
+        code = [each for each in met if not (aside(each) or each.path in stopped or _is_older(each, older))]
+        if any(each.late != "branch" or each.option or each.detail("function") or each.code in _OF_KERNELS
+               for each in code):  # fmt: skip
             yield replace(part, findings=tuple(code))
+
+
+def _is_older(finding: Finding, older: Mapping[str, str]) -> bool:
+    """Whether a list asks only for releases that are older than what refuses this: `timm >= 0.9`."""
+    package, sign, limit = finding.detail("gone").split() or ("", "", "0")
+    versions = older.get(normalised(package), "")
+    return only_older(versions, limit) or (sign == ">" and f"<={limit}" in versions.split(","))
 
 
 def _is_late(finding: Finding) -> bool:

@@ -40,10 +40,13 @@ from transplt.base.render.cell import many
 from transplt.base.render.verdict import Verdict, Word
 from transplt.base.text.frames import decoded
 from transplt.base.text.regular_file import OTHER, read_regular
+from transplt.base.text.requirement import normalised
 from transplt.edits.helper_file import has_choice
 from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import actions_of
 from transplt.engine.files.dependencies.codes import ADDED
+from transplt.engine.files.dependency_files import requirements_of
+from transplt.engine.files.kind import FileKind
 from transplt.engine.files.python_in import python_of_cells
 from transplt.flow.chooser_place import STOPS
 from transplt.flow.import_layout import layout_of, reached_from
@@ -55,7 +58,6 @@ from transplt.project.port.body import NOT_READY, body
 from transplt.project.port.decisions import ON_REQUEST
 from transplt.project.port.own_tools import OwnTools
 from transplt.project.port.steps import Changed, PortStep, replays, steps_of
-from transplt.project.project_findings import OLD_PINS
 from transplt.project.proving import pack_of, proof_between, run_of
 from transplt.project.report.migration_record import HELPER, RunResult
 from transplt.project.tree import diff_tree, migrate_tree
@@ -231,8 +233,7 @@ def port(
             done.body = body(
                 _choosing(grown.folder, {*modes, *(each.path for each in files)}), subjects(top, begun, grown.tip),
                 checklist.target(result), run, done.proof, checks, done.left, lists, _stopped(result),
-                {each.api for each in result.findings if each.code in OLD_PINS} - {"pkg_resources"},
-                _programs(result),
+                _asked_for(grown.folder, own), _programs(result),
             )  # fmt: skip
             if NOT_READY in done.body:
                 done.notes.append("not ready for a pull request: on an NPU no program trains yet; the text says why")
@@ -324,19 +325,20 @@ def _commit_all(
         if proof is not None and proof.word in _FAILED and step.decision.name in ON_REQUEST:
             done.left_out[step.decision.name] = str(proof)
             return False
-        subject = _subject(step, files, portable=portable)
+        choosing = _choosing(grown.folder, step.files) if portable else []
+        subject = _subject(step, files, choosing)
         name = grown.commit(step.files, _message(subject, step, proof, portable=portable))
         done.commits.append(Commit(name, subject, proof))
     return True
 
 
-def _subject(step: PortStep, files: Iterable[Changed], *, portable: bool) -> str:
+def _subject(step: PortStep, files: Iterable[Changed], choosing: Sequence[str]) -> str:
     """The subject of the commit of a step; with the module that chooses the accelerator, or how many do."""
-    if not portable or step.decision.name != "helper":
+    if not choosing or step.decision.name != "helper":
         return step.decision.subject
-    if len(step.files) > 1:
-        return step.decision.subject.replace("one module", many(len(step.files), "module"))
-    (path,) = step.files
+    if len(choosing) > 1:
+        return step.decision.subject.replace("one module", many(len(choosing), "file"))
+    (path,) = choosing
     if any(file.path == path and has_choice(file.before) for file in files):
         return f"Add to {path} what is called now"
     return step.decision.subject.replace("one module", path)
@@ -361,13 +363,13 @@ def _only_in_edits(grown: _Branch, done: Port, again: Sequence[Finding]) -> list
     found = []
     still = [each for each in again if each.open]
     places = {(each.path, each.code, each.span.line) for each in still}
-    counts = Counter((each.path, each.code) for each in still)
+    counts = Counter((each.path, each.code, each.message) for each in still)
     for record in done.result.files:
         # What a package has no more is measured by the releases that the branch asks for.
-        its = Counter(each.code for each in record.findings if each.open and not each.detail("gone"))
-        if fewer := {code for code, count in its.items() if count > counts[record.path, code]}:
+        its = Counter((each.code, each.message) for each in record.findings if each.open and not each.detail("gone"))
+        if fewer := {(code, said) for (code, said), count in its.items() if count > counts[record.path, code, said]}:
             new = decoded(read_regular(grown.folder / record.path, OTHER))
-            left = (each for each in moved(record.findings, new) if each.open and each.code in fewer)
+            left = (each for each in moved(record.findings, new) if each.open and (each.code, each.message) in fewer)
             found += [each for each in left if (each.path, each.code, each.span.line) not in places]
     return found
 
@@ -392,6 +394,14 @@ def _lists(edits: Iterable[Finding], own: Iterable[str]) -> list[str]:
     extra = {".[npu]" for each in edits if each.code == ADDED and not LIST_FOR_NPUS.search(each.path)}
     listed = extra.union(filter(LIST_FOR_NPUS.search, own))
     return sorted(each for each in listed if "/" not in each) or sorted(listed)
+
+
+def _asked_for(folder: Path, own: Iterable[str]) -> dict[str, str]:
+    """The releases of packages that the branch's `own` lists for NPUs ask for, by name."""
+    texts = ((path, read_regular(folder / path, OTHER).decode()) for path in own if LIST_FOR_NPUS.search(path))
+    listed = (each for path, text in texts for each in requirements_of(text, path, FileKind.REQUIREMENTS))
+    asked = grouped((normalised(each.name), each.versions) for each in listed if each.versions)
+    return {name: ",".join(versions) for name, versions in asked.items()}
 
 
 def _to_be_done(
