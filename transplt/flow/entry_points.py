@@ -259,7 +259,7 @@ def aside_of(
     trains = {path for path in meant if every[path].trains}
     by = {path: f"train through {entry.trainer}, which takes no NPU" for path, entry in every.items() if entry.trainer}
     taken = {path: frozenset(names) for path, names in tree.taken.items()}
-    never = dict.fromkeys(_of_another_torch(tree), "import it with another torch alone")
+    never = dict.fromkeys(_of_another_torch(tree), "need another release of torch")
     plain = Aside(untorched=_untorched(tree), taken=taken, whole=frozenset(tree.whole),
                   failing={**never, **tree.failing}, trainers=by)  # fmt: skip
     if not trains:
@@ -285,7 +285,7 @@ def aside_of(
     apart = reached - _loaded(fit, tree.leads, every)
     others = late.others.union(path for path in apart if _below(path, inside))
     programs = {path: any(every[each].loads for each in closure([path], tree.leads.__getitem__))
-                for path in leading - tree.imported if every[path].starts or every[path].acts}  # fmt: skip
+                for path in leading if _is_a_program(path, tree)}  # fmt: skip
     named = _loaded(leading.intersection(started), tree.leads, every)
     unnamed = frozenset(reached - named - _loaded(loaded, tree.leads, every) if named else ())
     tops = {path.partition("/")[0] for path in meant if "/" in path}  # some have nothing that what is started loads
@@ -398,6 +398,12 @@ def _programs_inside(leading: Collection[str], tree: _Tree, started: Collection[
         return frozenset()
     loaded = _loaded(training, tree.leads, tree.entries)
     return frozenset(folder for folder in inside if not any(path.startswith(f"{folder}/") for path in loaded))
+
+
+def _is_a_program(path: str, tree: _Tree) -> bool:
+    """True for a file that acts as it is started; one that others import by its main guard and its name."""
+    starts = tree.entries[path].starts
+    return starts and TO_TRAIN.search(path) is not None if path in tree.imported else starts or tree.entries[path].acts
 
 
 def _unasked(reached: set[str], starts: Collection[str], tree: _Tree) -> tuple[set[str], dict[str, str]]:
