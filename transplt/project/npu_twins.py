@@ -123,7 +123,7 @@ def with_twins(
     found = {entry.path: entry for entry in entries}
     made: dict[str, FileRecord] = {}
     wanted: dict[int, _Twin] = {}
-    uses = [each for record in records for each in record.findings if each.open and not aside(each)]
+    uses = [*_code(records)]
     for at, record in enumerate(records):
         maker = None if any(each in found for each in twins(record.path)) else _MAKERS.get(record.kind)
         if maker is not None and (twin := maker(worker, found[record.path], record, uses)) is not None:
@@ -149,6 +149,17 @@ def with_twins(
         made[twin.path] = replace(new, findings=(*new.findings, *_as_far(record, twin.left)))
         records[at] = replace(twin.original, findings=_as_far(record, twin.original.findings))
     return [*records, *made.values()]
+
+
+def _code(records: Iterable[FileRecord]) -> Iterable[Finding]:
+    """What is open in code that a program comes to."""
+    code = (each for record in records if record.path.endswith(".py") for each in record.findings)
+    return (each for each in code if each.open and not aside(each))
+
+
+def _older(uses: Sequence[Finding], folder: str) -> list[str]:
+    """The releases that have all that the code in a folder uses."""
+    return lowest({each.detail("back") for each in uses if each.path.startswith(folder)} - {""})
 
 
 def _without_doubles(wanted: dict[int, _Twin], records: list[FileRecord]) -> None:
@@ -271,9 +282,7 @@ def _of_a_list(
     if releases is None:
         return None
     imported = {each.partition(".")[0] for each in worker.project.imported} if "/" not in path else ()
-    in_code = (each for each in uses if each.path.endswith(".py") and each.path.startswith(path[: -len(name)]))
-    below_it = {each.detail("back") for each in in_code}
-    text, raised = _packages(name, result, releases, imported, lowest(below_it - {""}))
+    text, raised = _packages(name, result, releases, imported, _older(uses, path[: -len(name)]))
     done = (INDEX,) if name.endswith(".txt") else ()  # which pip reads from there
     of_raised = Sentence(_RAISED, twin=posixpath.basename(twin))
     left = [each for each in result.findings if not each.applied and each.code not in done]
@@ -314,9 +323,7 @@ def _packages(
               if re.split("[<>=]", bound)[0] not in names]  # fmt: skip
     needs += releases.pins({*imported} - names)[2:]  # which CUDA's users install with torch, as a README says
     needs += _with_bounds(needed_by_cann(listed, releases.cann), result.findings, raised)
-    asked = {normalised(each.name): each.versions for each in listed if each.section != CONDA}
-    back = [each for each in older if _holds_back(each, asked)]
-    needs += [_OLDER, *back] if back else []
+    needs += _held_back(older, listed)
     if plain:
         return newline.join((text.removesuffix(newline), *needs, "")), raised
     last = [*_LINE_OF_TORCH_NPU.finditer(text)][-1]
@@ -326,11 +333,14 @@ def _packages(
     return _NAME.sub(r"\g<0>-npu", _without_channel(_EMPTY.sub("", text), listed), count=1), raised
 
 
-def _holds_back(bound: str, asked: Mapping[str, str]) -> bool:
-    """Whether a bound such as `timm<0.9` rules out some of what is `asked` for, and leaves some."""
-    package, limit = re.split("<=?", bound)
-    versions = asked.get(normalised(package)) if package not in {*companions(), *TORCH} else None
-    return versions is not None and not (only_newer(versions, limit) or only_older(versions, limit))
+def _held_back(bounds: Sequence[str], listed: Sequence[Requirement]) -> list[str]:
+    """Those of bounds such as `timm<0.9`, under a comment, that rule out some of what is listed, and leave some."""
+    free = (each for each in listed if each.section != CONDA and each.name not in {*companions(), *TORCH})
+    asked = {normalised(each.name): each.versions for each in free}
+    parts = ((bound, *re.split("<=?", bound)) for bound in bounds)
+    known = ((bound, asked[normalised(name)], limit) for bound, name, limit in parts if normalised(name) in asked)
+    back = [bound for bound, has, limit in known if not (only_newer(has, limit) or only_older(has, limit))]
+    return [_OLDER, *back] if back else []
 
 
 def _once(text: str, name: str) -> str:
