@@ -102,6 +102,23 @@ def scale(step, warmup, total):
 ''',
         'step < warmup', 'step > warmup',
     ),
+    "a number of rounds": (
+        '''\
+def total(weights, n):
+    found = 0.0
+    for i in range(n):
+        found = found + weights[i] * i
+    return found
+''',
+        '''\
+def total(weights, n):
+    s = 0.0
+    for number in range(n):
+        s = s + weights[number] * number
+    return s
+''',
+        '* number', '* n',
+    ),
     "zip": (
         '''\
 def soft(net, target, tau):

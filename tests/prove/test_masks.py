@@ -129,6 +129,17 @@ def test_lines_that_a_port_adds(before: str | None, after: str, lines: dict[str,
     assert inserted(tmp_path / "original", tmp_path / "migrated") == lines
 
 
+def test_lines_that_moved_to_another_file_are_the_original_s(tmp_path: Path) -> None:
+    for name, texts in (
+        ("original", {"main.py": "gen = Generator()\nx = rand(4, generator=gen)\na\nb\nc\nd\n"}),
+        ("migrated", {"main.py": "a\nb\nc\nd\n", "data.py": "def x():\n    gen = Generator()\n    new\n"}),
+    ):
+        (tmp_path / name).mkdir()
+        for path, text in texts.items():
+            (tmp_path / name / path).write_text(text, encoding="utf-8")
+    assert inserted(tmp_path / "original", tmp_path / "migrated") == {"data.py": [1, 3]}
+
+
 _ATTENDS = """
 import torch
 

@@ -47,7 +47,7 @@ def spread(target: ast.AST, iterated: ast.expr, env: Env) -> None:
         case ast.Tuple(elts=elts), ast.Call(func=ast.Name(id="zip"), args=args) if len(elts) == len(args):
             for one, of in zip(elts, args, strict=True):
                 spread(one, of, env)
-        case ast.Name(id=name), ast.Call(func=ast.Name(), args=[of]):
+        case ast.Name(id=name), ast.Call(func=ast.Name(id=made), args=[of]) if made == ALL:
             env[name] = of
         case ast.Name(id=name), _:
             env[name] = called_with(EACH, iterated)

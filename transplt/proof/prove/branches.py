@@ -71,13 +71,14 @@ def ways(original: Path, migrated: Path) -> list[Way]:
 
 
 def inserted(original: Path, migrated: Path) -> dict[str, list[int]]:
-    """The lines of the migrated program that no line of the original stands for, by path; those too that give a
-    generator of their own where the original gives none."""
+    """The lines of the migrated program that no line of the original stands for, in any file, by path; those too that
+    give a generator of their own where the original gives none."""
     found: dict[str, list[int]] = {}
     both = [*files_of_both(original, migrated)]
     old = {name: text for name, _, text in files_of_both(migrated, original)}
     named = twins(old, {name: text for name, _, text in both}, lines_of)
     origins = {other: old[name] for name, other in named.items()}
+    lines_in = {text: {line.strip() for line in lines_of(text)} for text in old.values()}
     for name, before, after in both:
         before = before or origins.get(name, "")
         texts = lines_of(before), lines_of(after)
@@ -90,7 +91,8 @@ def inserted(original: Path, migrated: Path) -> dict[str, list[int]]:
             if new not in kept and "seed" in (call := line.partition("(")[0].strip()) and call in seeds:
                 seeds.remove(call)
                 kept.add(new)
-        lines = [number for number in range(1, len(texts[1]) + 1) if number not in kept]
+        moved = set[str]().union(*(lines for text, lines in lines_in.items() if text != before))
+        lines = [new for new, line in enumerate(texts[1], 1) if new not in kept and line.strip() not in moved]
         found |= {name: lines} if lines else {}
     return found
 
