@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tempfile
 from collections import Counter, defaultdict
@@ -23,6 +24,7 @@ from transplt.project.judging.differences import GETS_ROUND, REWRITTEN, TRAINS_O
 from transplt.project.judging.orders import Order, Sides, orders_of, what_is_left
 from transplt.project.judging.sides import Side, copy_to_check, folder_of, read_side
 from transplt.project.judging.statements import TABLE
+from transplt.project.judging.tricks import TAKEN
 from transplt.project.options import Options
 from transplt.project.proving import run_of
 from transplt.project.report.check_results import CheckedFinding, CheckResult
@@ -37,15 +39,15 @@ from transplt.proof.prove.proof import between
 from transplt.rules.card_limits import card_named
 from transplt.rules.pages import BLOCKS, load
 from transplt.rules.tables import read_table
+from transplt.syntax.nodes import last_name
 
-#: Below this share of the original's operators on its card, a port computes much of them elsewhere.
-_SHARE = 0.5
 _REDIRECTS = b"transfer_to_npu"
 #: Codes of what the releases of torch and of packages ask for, and no use of CUDA.
 _OF_RELEASES = ("NPU154", "NPU29", "NPU313", "NPU403", "NPU511", "NPU512", "NPU514", "NPU515", "NPU84")
 #: A device in a file of settings: the program that reads it is redirected, too.
 _CONFIG = "NPU820"
 _NAMES_CARD = re.compile(rb"npu|ascend|accelerator", re.IGNORECASE)
+_ONLY_A_RUN = "only --prove can tell whether the port computes the same"
 
 
 class Mark(str, Enum):
@@ -103,7 +105,7 @@ class Judgement:
             return f"not judged: {self.drift}"
         if against:
             trains = [] if self.drift else [CHANGED]
-            read = [part for part in in_order(self.parts) if part in against or part.title in trains]
+            read = [*in_order(against), *(part for part in self.parts if part.title in trains and part not in against)]
             told = [part.sentence if part.findings else f"{part.title}: {part.sentence}" for part in read]
             told += [f"the rest is not judged: {self.drift}"] if self.drift else []
             return f"not accepted: {'; '.join(told)}"
@@ -182,6 +184,9 @@ def judge(
         if command:
             run = run_of(command, stubs, python, first, progress)
             ran = _run(first, second, found.successors, run, worlds, progress, data)
+        if ran is not None and ran.mark is not Mark.OPEN:
+            told = "the run computed the same" if ran.mark is Mark.GOOD else "the run is told below"
+            done.parts[:] = [replace(part, sentence=part.sentence.replace(_ONLY_A_RUN, told)) for part in done.parts]
         done.parts.append(ran or Part(TRAINS, Mark.OPEN, "nothing was run (--prove COMMAND runs both)"))
         done.unknown += _unknown(found.unread, sides, ran)
     return done
@@ -212,7 +217,7 @@ def _of(title: str, code: str, against: Sequence[CheckedFinding], drift: str, we
     rest = {(each.finding.path, each.finding.message.partition(REWRITTEN)[0]) for each in both if each not in mine}
     anew = {(path, message.partition(": ")[2]) for path, message in rest}
     were = f"{many(len(anew), 'function')} {'was' if len(anew) == 1 else 'were'} rewritten"
-    left = [f"not decided: {were}; only --prove can tell whether the port computes the same"] if anew else []
+    left = [f"not decided: {were}; {_ONLY_A_RUN}"] if anew else []
     left = [drift] if drift else left
     mark = Mark.AGAINST if mine else Mark.OPEN if left else Mark.GOOD
     return Part(title, mark, "; ".join([*([told] if mine else []), *left]) or well, both)
@@ -226,9 +231,14 @@ def _left(sides: tuple[Side, Side], copy: Path, options: Options, progress: Call
     items, info = ([_in_port(each, copy) for each in found] for found in (result.items, result.info))
     redirects = any(_REDIRECTS in port.files[path] for path in port.python)
     aside: dict[str, list[CheckedFinding]] = defaultdict(list)
+    places = {id(each): _place_and_host(each.finding, port) for each in items}
+    mended = {place for place, on_host in places.values() if on_host}
     for each in items:
         line = port.files[each.finding.path].splitlines()[each.finding.span.line - 1].strip()
-        aside[_aside(each, redirects=redirects, old=line in known)].append(each)
+        place, on_host = places[id(each)]
+        beside = "beside a branch that does it on the CPU" * (place in mended and line in known)
+        why = "on the CPU, where it works" if on_host else beside
+        aside[why or _aside(each, redirects=redirects, old=line in known)].append(each)
     kept = aside.pop("", [])
     blocks, lines = _stopping(kept, info)
     against = tuple(each for each in kept if id(each.finding) in blocks)
@@ -247,6 +257,18 @@ def _left(sides: tuple[Side, Side], copy: Path, options: Options, progress: Call
         wrong = "no file of the port names an NPU"
     well, mark = "nothing that stops it or computes something else", Mark.AGAINST if wrong else Mark.GOOD
     return Part(LEFT, mark, wrong or well, against, (*lines,)), kernels
+
+
+def _place_and_host(found: Finding, port: Side) -> tuple[tuple[str, str, str], bool]:
+    """The function around a finding with what is called there, and whether that is given what is on the CPU."""
+    told = [each for each in port.statements(found.path) if each.line <= found.span.line]
+    here = told[-1].place if told else (found.path, "")
+    above = (each for each in told[:-1] if each.place == here and isinstance(each.node, ast.Assign))
+    taken = {ast.unparse(each.parts[0]): bool(TAKEN.match(each.raw)) for each in above}
+    calls = (node for each in told[-1:] for node in ast.walk(each.node) if isinstance(node, ast.Call))
+    asked = (call for call in calls if last_name(call.func) == found.api.rpartition(".")[2])
+    given = [ast.unparse(arg) for call in asked for arg in call.args]
+    return (*here, found.api), bool(given) and all(taken.get(name) or name.endswith(".cpu()") for name in given)
 
 
 def _stopping(kept: list[CheckedFinding], info: list[CheckedFinding]) -> tuple[dict[int, str], list[str]]:
@@ -310,17 +332,15 @@ def _run(
     except CannotRun as error:
         return Part(TRAINS, Mark.AGAINST, str(error))
     theirs, mine = proof.operators
-    share = mine / theirs if theirs else 1.0
     steps = sum(part.findings.steps for part in proof.parts)
     lines = (
         f"{many(steps, 'step')} compared",
         f"operators on the card: {mine} of the port"
-        + (f", {theirs} of the original ({share:.0%})" if theirs else "; a layer of the original is many operators"),
+        + (f"; {theirs} of the original, where each part of a fused one counts" if theirs else ""),
         *(f"{part.title}: {part.verdict}" for part in proof.parts),
         *proof.advice,
     )
-    doubts = [proof.caught.removeprefix("; ")] if proof.caught else []
-    doubts += [f"{share:.0%} of the original's operators ran on the card"] if share < _SHARE else []
+    doubts = [proof.caught.removeprefix("; ")] * bool(proof.caught)
     good = proof.verdict.word is Word.EQUAL and not doubts
     mark = Mark.OPEN if proof.idle else Mark.GOOD if good else Mark.AGAINST
     return Part(TRAINS, mark, "; ".join([*doubts, str(proof.verdict)]), lines=lines)

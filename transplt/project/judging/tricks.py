@@ -47,7 +47,7 @@ _WHERE = re.compile(r"npu|device|prepare|accel|\.to\(\*\*", re.IGNORECASE)
 _CARD = re.compile(r"npu|accelerator|\bif\b|\bor\b|is_available|device_?type", re.IGNORECASE)
 _THE_CPU = re.compile(r"torch\.device\('cpu'[^()]*\)|'cpu'")
 _A_DEVICE = re.compile(r"torch\.device\([^()]*\)|'npu[^']*'|\b[\w.]*device\w*")
-_TAKEN = re.compile(r"(?:Expr |Assign ([\w.]+) (?=\1\.))([\w.]+)\.(?:cpu\(\)|to\('cpu'\))$")
+TAKEN = re.compile(r"(?:Expr |Assign ([\w.]+) (?=\1\.))([\w.]+)\.(?:cpu\(\)|to\('cpu'\))$")
 _NO_CARD = re.compile(r"cpu|None")
 _BY_VARIABLE = re.compile(r"(?<!not )os\.(?:environ|getenv)")
 _GIVES_CPU = re.compile(r"Return (?:torch\.device\()?'cpu'\)?$")
@@ -242,14 +242,15 @@ def on_the_host(both: Apart, port: Sequence[Statement]) -> Iterator[tuple[Statem
         if one and not found and "map_location" not in each.raw:
             found = [(one, "the device")]
         yield from ((one, each, f"{name} is the CPU now") for one, name in found)
-        if (taken := _TAKEN.match(each.raw)) and _stays_off(taken[2], each, port):
+        if (taken := TAKEN.match(each.raw)) and _stays_off(taken[2], each, port):
             yield None, each, f"{taken[2]} is on the CPU from here on"
     yield from _give_cpu(both.new)
 
 
 def _stays_off(name: str, each: Statement, port: Sequence[Statement]) -> bool:
     """Whether what is taken from the card there is a module, and not put back before a loop."""
-    last, below = name.rpartition(".")[2], [one for one in port if one.place == each.place and one.line > each.line]
+    last = name.removesuffix(".module").rpartition(".")[2]
+    below = [one for one in port if one.place == each.place and one.line > each.line]
     back = re.compile(rf"(?<![\w.]){re.escape(name)}\.(?:npu\(|to\((?!'cpu))")
     module = any(last in _MODULE.findall(one.raw) for one in port if one.path == each.path)
     loops = any(isinstance(one.node, (ast.For, ast.While)) for one in below)
