@@ -919,6 +919,15 @@ _NUMBER = '        assert torch.isfinite(loss), "loss is no number"\n'
         ("    return total\n", "    worker.net.cpu()\n    return total\n"),
         ("epoch {epoch} average", "npu epoch {epoch} average"),
         ("torch.load(path)", 'torch.load(path, map_location="cpu")'),
+        ("    seed_all(args.seed)\n", "    if args.seed is None:\n        args.seed = 1\n    seed_all(args.seed)\n"),
+        ("    seed_all(args.seed)\n", "    if args.seed is not None:\n        seed_all(args.seed)\n"),
+        (_SEEDED, f"    if seed is None:\n        seed = 1\n{_SEEDED}"),
+        ("    model.load_state_dict(torch.load(path))", "    state = torch.load(path)\n"
+         '    model.load_state_dict({key.replace("module.", ""): value for key, value in state.items()})'),
+        ("model.load_state_dict", 'getattr(model, "module", model).load_state_dict'),
+        ("labels).double", "labels.to(torch.int32)).double"),
+        ("sampler=sampler", "sampler=sampler, drop_last=True"),
+        ("    seed_all(args.seed)\n", "    torch.npu.set_option({})\n    seed_all(args.seed)\n"),
     ],
 )  # fmt: skip
 def test_honest_work_on_a_port_is_not_accused(replacements: tuple[str, ...]) -> None:
@@ -947,6 +956,7 @@ def test_honest_work_on_a_port_is_not_accused(replacements: tuple[str, ...]) -> 
         ("data", ("sampler=sampler", "shuffle=True", "    sampler = WeightedRandomSampler(data.weights, len(data), replacement=True)\n", "")),
         ("data", ("WeightedRandomSampler(data.weights, len(data), replacement=True)", "RandomSampler(data)")),
         ("training steps", ("net.train()", "net.eval()")),
+        ("judge", ("loader = DataLoader(data,", "loader = DataLoader(FakeData(len(data)),")),
         ("training steps", ("net.train()", "net.train(False)")),
         ("computing", ("torch.load(path))", "torch.load(path), strict=False)")),
         ("optimizer", ('[{"params": rest, "weight_decay": decay}, {"params": flat, "weight_decay": 0.0}], lr=0.1', "model.parameters(), lr=0.1, weight_decay=decay")),

@@ -182,6 +182,8 @@ def differences(original: Side, port: Side) -> Differences:
     _computed(found, both, computed.told, around)
     _tests(found, both, port, around.fresh)
     _files(found, original, port, both)
+    for path in port.unread.keys() & original.files.keys() - original.unread.keys():
+        found.say(Grade.AGAINST, GETS_ROUND, "judge", f"this file cannot be read: {port.unread[path]}", (path, 1))
     found.unread = original.unread | port.unread
     found.origin, found.apart = origin, both.apart
     found.sort()
@@ -288,7 +290,7 @@ def _computed(found: Differences, both: _Both, told: Iterable[Otherwise], around
         if (place in known and after is not None) or at.path in both.lost:
             continue
         theme = theme_at(at, each.words)
-        sure = each.sure and not (has_cards and _OF_MANY.search(at.text)) and {*each.words} != _LEFT_OVER
+        sure = each.sure and not (has_cards and _OF_MANY.search(at.text)) and not _drops_rest(each)
         sure = sure and not (theme == "seed" and not _is_sown_again(each, around))
         grade = (Grade.OPEN if each.rewritten else Grade.AGAINST) if sure else Grade.TOLD
         sentence = f"{each.rewritten}{REWRITTEN}{each.sentence}" if grade is Grade.OPEN else each.sentence
@@ -296,6 +298,12 @@ def _computed(found: Differences, both: _Both, told: Iterable[Otherwise], around
         if before is not None and after is not None and before.shown != after.shown:
             there = f"`{shortened(before.shown)}`, {there}"
         found.say(grade, TRAINS_OTHERWISE, theme, sentence, place, there)
+
+
+def _drops_rest(told: Otherwise) -> bool:
+    """Whether the last part of the data alone is left over now."""
+    before, after = (each.shown if each else "" for each in (told.before, told.after))
+    return {*told.words} - {"DataLoader"} <= _LEFT_OVER and "drop_last=True" in after and "drop_last" not in before
 
 
 def _is_sown_again(told: Otherwise, around: Around) -> bool:

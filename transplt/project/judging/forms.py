@@ -18,7 +18,7 @@ from transplt.syntax.nodes import last_name, plain_name, root_name
 #: An operation and what it is done to. What begins with $ says where a value is kept or handed on, with # what it is.
 Form = tuple[Any, ...]
 NOTHING: Form = ("$",)
-_PATH = re.compile(r"/|^\.?\w*\.\w{1,5}$|\s|%|^$|^[a-z]+:")
+_PATH = re.compile(r"/|^\.?[\w-]*(?:\.\w{1,5})+$|\s|%|^$|^[a-z]+:")
 #: What is chosen of a library, and of the names of devices.
 _CHOICES = re.compile(
     r"backends|\bcudnn\.|(?:npu|cuda)\.|\benviron\b|^__\w+__$|^find_unused_parameters$|\.requires?_grads?(?<!\.requires_grad)$"

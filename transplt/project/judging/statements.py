@@ -16,6 +16,9 @@ from transplt.syntax.nodes import last_name
 _CARD = re.compile(r"cuda|gpu|npu|ascend(?:_rt)?", re.IGNORECASE)
 _LIBRARY = re.compile(r"nccl|hccl", re.IGNORECASE)
 _DEVICE = re.compile(r"npu|cpu|device|rank|accelerator|\bxpu\b", re.IGNORECASE)
+_PLACE_OR_WHOLE = re.compile(rf"{_DEVICE.pattern}|torch\.(?:int(?:32|64)?|long)$", re.IGNORECASE)
+#: Whether a seed was given, and none but that.
+_SEEDED = re.compile(r"(?:\w+\.)?\w*seed(?: is(?: not)? None)?", re.IGNORECASE)
 FUSED = re.compile(r"^(?:npu)?Fused(?=[A-Z])|(?<=[a-z])_fused(?=_)")
 #: What makes another name of a class of torch, which does the same.
 OWN = re.compile(r"^\w+(?=(?:DataLoader|GradScaler)$)")
@@ -123,6 +126,23 @@ class _Neutral(ast.NodeTransformer):
             return ast.copy_location(ast.Attribute(ast.Name(of, ast.Load()), "allow_tf32", node.ctx), node)
         return node
 
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        match node:  # `item()` of an old release
+            case ast.Subscript(value=ast.Attribute(value=owner, attr="data"), slice=ast.Constant(value=0)):
+                return ast.copy_location(owner, node)
+        return node
+
+    def visit_DictComp(self, node: ast.DictComp) -> ast.expr:
+        self.generic_visit(node)
+        match node:  # names with and without the prefix of a wrapper
+            case ast.DictComp(value=ast.Name(id=value), generators=[ast.comprehension(
+                target=ast.Tuple(elts=[ast.Name(), ast.Name(id=taken)]), ifs=[],
+                iter=ast.Call(func=ast.Attribute(value=owner, attr="items")),
+            )]) if value == taken and "'module.'" in ast.unparse(node.key):  # fmt: skip
+                return ast.copy_location(owner, node)
+        return node
+
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
         if isinstance(node.value, str):
             node.value = neutral(node.value)
@@ -135,6 +155,8 @@ class _Neutral(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         function, table = node.func, read_table(TABLE)
+        if last_name(function) == "getattr" and getattr(node.args[1], "value", "") == "module":
+            return ast.copy_location(node.args[0], node)
         name = FUSED.sub("", last_name(function))
         places = table["places"].get(last_name(function), table["places"].get(OWN.sub("", name), "")).split()
         if isinstance(function, ast.Attribute):
@@ -145,7 +167,7 @@ class _Neutral(ast.NodeTransformer):
             function.id = name
         node.keywords = [each for each in node.keywords if not stands_aside(each.arg or "")]
         if name in ("to", "autocast"):
-            node.args = [each for each in node.args if not _DEVICE.search(ast.unparse(each))]
+            node.args = [each for each in node.args if not _PLACE_OR_WHOLE.search(ast.unparse(each))]
             if name == "to" and isinstance(function, ast.Attribute) and not [*node.args, *node.keywords]:
                 return ast.copy_location(function.value, node)
         if not any(isinstance(each, ast.Starred) for each in node.args):
@@ -172,7 +194,7 @@ def statements_of(tree: ast.Module, path: str) -> list[Statement]:
         node = _as_one(_calm_inside(node))
         if _is_text_alone(node):
             continue
-        if len(singles := _singles(node) or _rounds(node)) > 1:
+        if len(singles := _singles(node) or _rounds(node)) > 1 or (singles := _seeded(node)) is not None:
             pending += ((each, where) for each in reversed(singles))
             continue
         statement = _statement(node, transformer, path, where)
@@ -218,6 +240,13 @@ def _rounds(node: ast.AST) -> list[ast.AST]:
             if not leaves and name not in stored and all(isinstance(each, (ast.Name, ast.Attribute)) for each in parts):
                 return [_Put(name, each).visit(_copied(one)) for each in parts for one in body]
     return []
+
+
+def _seeded(node: ast.AST) -> list[ast.stmt] | None:
+    """What is done where a seed is given: one that is chosen where none is given is as good as any."""
+    if not isinstance(node, ast.If) or node.orelse or not _SEEDED.fullmatch(asked := ast.unparse(node.test)):
+        return None
+    return [] if asked.endswith("is None") and all(isinstance(each, ast.Assign) for each in node.body) else node.body
 
 
 def _calm_inside(node: ast.AST) -> ast.AST:

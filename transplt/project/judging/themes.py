@@ -15,6 +15,8 @@ from transplt.syntax.nodes import last_name
 #: With more words that are others, a statement is another one as a whole.
 _FEW = 6
 OPTIONS = ("add_argument", "option")
+#: Names of what differs in every port.
+OF_CARDS = re.compile(r"device|rank|gpu|npu|world|local|dist|worker|backend", re.IGNORECASE)
 
 
 class Grade(Enum):

@@ -15,7 +15,7 @@ from transplt.project.judging.otherwise import Otherwise, other_text, shortened
 from transplt.project.judging.reading import TELLS, Reading, Scope, is_option, places_of, readings, sets_of
 from transplt.project.judging.rewritten import MEASURES, Done, one_thing, share_body, undecided
 from transplt.project.judging.statements import Apart, Statement, asked_in, compared
-from transplt.project.judging.themes import theme_of_call
+from transplt.project.judging.themes import OF_CARDS, theme_of_call
 from transplt.project.judging.tricks import TESTS
 from transplt.project.judging.values import TooMuch, Values
 from transplt.syntax.nodes import last_name
@@ -26,7 +26,6 @@ _OF_HOST = re.compile(
     r"device|rank|gpu|npu|world|local|dist|worker|backend|log|print|path|dir\b|file|time", re.IGNORECASE
 )
 _OF_CARD = re.compile(r"npu|device")
-_OF_CARDS = re.compile(r"device|rank|gpu|npu|world|local|dist|worker|backend", re.IGNORECASE)
 #: Files that compute nothing of a training: tests, and what installs the package; both are looked at apart.
 _NOT_TRAINED = re.compile(rf"{TESTS.pattern}|(?:^|/)setup\.py$")
 #: Forms of what tells people something.
@@ -42,11 +41,13 @@ _MUCH = 4
 _PRECISION = frozenset({"autocast", "GradScaler", "scaler.update", "scaler.unscale"})
 _REDUCES = re.compile(r"\b(?:mean|max|min|sum|median|std|argmax|argmin)\b")
 _COLLECTS = re.compile(
-    r"\b(?:all_reduce|all_gather|reduce_scatter|DDP|DistributedDataParallel|convert_sync_batchnorm)(?=\()"
+    r"\b(?:all_reduce|all_gather|reduce_scatter|DDP|Distributed(?:DataParallel|Sampler)|convert_sync_batchnorm)(?=\()"
 )
 _EXCHANGES = re.compile(r"(?:all_reduce|all_gather|reduce|broadcast|scatter|gather|reduce_scatter|all_to_all)\w*")
 _PARAMETERS = re.compile(r"([\w.]+)\.(?:named_)?parameters\(\)")
-_IS_STEP = re.compile(r"\.(?:step|backward|zero_grad|train|eval|set_epoch)\(|clip_grad|seed")
+_IS_STEP = re.compile(
+    r"\.(?:step|backward|zero_grad|train|eval|set_epoch)\(|clip_grad|seed|ema\w*\.update\(|update_ema"
+)
 #: What the whole program has to have, wherever that is: calls, and themes of calls.
 _EFFECTS, _MADE = re.compile(r"load_state_dict|no_grad|strict="), ("optimizer", "learning rate", "precision")
 #: Groups of parameters of which each has its own.
@@ -54,7 +55,7 @@ _GROUPS = frozenset(("#params", "#weight_decay"))
 _READS_SETTINGS = re.compile(r"(?:parse(?:_known)?_args|safe_load|parse_args_into_dataclasses)\(")
 _IS_NUMBER = re.compile(r"#-?\d[\d.e+-]*")
 _IS_DRAWN = re.compile(r"rand\w*|normal|uniform|multinomial|bernoulli|sample|choices?|shuffle|gauss")
-_SAMPLES = re.compile(r"\w*Sampler")
+_SAMPLES = re.compile(r"\w*Sampler|Random[A-Z]\w*|ColorJitter")
 _NO_OTHER = (_IS_DRAWN, _SAMPLES, re.compile(r"symeig|eigh?|eigvalsh?|svd|qr|cholesky\w*|lstsq|p?inv(?:erse)?"))
 _IS_COMPARED, _IS_COUNTED = re.compile(r"[<>=%](?!.*None)"), re.compile(r"AugAssign self\.(?!.*(?:log|time|print))")
 _ON_HOST = re.compile(r"npu|device", re.IGNORECASE)
@@ -89,7 +90,7 @@ class Unexplained:
         self.told += self._elsewhere(alike)
         self.told += self._reversed(differ.gone, differ.new)
         self.told = self._followed(self.told, differ)
-        self.told += (*self._unread(), *_uncollected(self.apart, sides[1]))
+        self.told += (*self._unread(), *_uncollected(differ, sides[1]))
 
     def _followed(self, told: list[Otherwise], differ: Apart) -> list[Otherwise]:
         """What is told, without what comes to the same when variables and helpers are followed; where one thing alone
@@ -133,15 +134,26 @@ class Unexplained:
         kept = [*filter(_is_outside, known)] if every else [*here]
         for before, after in sure:
             above = around[before, after]
-            one = both[0].place([before, *(pair[0] for pair in above)], differ[0]) or found[before, after][0].at
-            other = both[1].place([after, *(pair[1] for pair in above)], differ[1]) or found[before, after][1].at
+            one, other = (
+                values.place([form, *(pair[at] for pair in above)], differ[at])
+                for at, (values, form) in enumerate(zip(both, (before, after), strict=True))
+            )
+            facts = found[before, after]
+            causes = [[each for each in differ[at] if each.place == facts[at].at.place] for at in (0, 1)]
+            read = not (one or other) and all(facts[at].at not in differ[at] for at in (0, 1))
+            if read and any(causes) and max(map(len, causes)) == 1:  # told where it is set, not where it is read
+                one, other = (side[0] if side else None for side in causes)
+                if one is None or other is None:
+                    kept.append(Otherwise(one, other))
+                    continue
+            one, other = one or facts[0].at, other or facts[1].at
             texts = [shortened(each, _TEXT) for each in (both[0].text(before), both[1].text(after))]
             what = " became ".join(f"`{each}`" for each in texts) if all(texts) else other_text(one.shown, other.shown)
             old = [each for each in known if each.after is other or any(pair[0][0] == "$if" for pair in above)]
             if old or any(each.after is other and not each.rewritten for each in kept):
                 kept += [each for each in old if each not in kept]
             else:
-                kept.append(Otherwise(one, other, what, words=(*_words_of(before), *_words_of(after))))
+                kept.append(Otherwise(one, other, what, words=(*_words_apart(before, after),)))
         return kept
 
     @staticmethod
@@ -251,7 +263,7 @@ class Unexplained:
                 case "$", "$" if _is_name(left) and _is_name(right):
                     old, new = left[0][1:], right[0][1:]
                     fields = {old, new} <= self.theirs.fields[one.path] & self.mine.fields[other.path]
-                    host = _OF_CARDS if {old, new} <= self.theirs.values.keys() else _OF_HOST
+                    host = OF_CARDS if {old, new} <= self.theirs.values.keys() else _OF_HOST
                     if old != new and (fields or {old, new} <= known) and not host.search(f"{old} {new}"):
                         if target(one) != target(other) or not share_body(one.node, other.node):
                             return None
@@ -596,8 +608,10 @@ def _is_outside(told: Otherwise) -> bool:
     return told.at.said or isinstance(told.at.node, ast.FunctionDef) or bool(_IS_STEP.search(told.at.text))
 
 
-def _words_of(form: Form) -> Iterator[str]:
-    return (word.lstrip("$#").rstrip("=") for word in nodes(form))
+def _words_apart(one: Form, other: Form) -> Iterator[str]:
+    words = Counter(nodes(one)), Counter(nodes(other))
+    found = (words[0] - words[1]) + (words[1] - words[0]) or words[0] + words[1]
+    return (word.lstrip("$#").rstrip("=") for word in found.elements())
 
 
 def _says_other(one: str, other: str) -> str:

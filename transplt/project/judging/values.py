@@ -31,7 +31,7 @@ from transplt.project.judging.put_in import (
 )
 from transplt.project.judging.reading import Reading, Scope, is_option
 from transplt.project.judging.statements import Statement, asked_in
-from transplt.project.judging.themes import theme_of
+from transplt.project.judging.themes import OF_CARDS, options_of, theme_of
 from transplt.syntax.nodes import last_name
 
 #: So many nodes of a value are followed, and so deep calls.
@@ -253,7 +253,7 @@ class _Run:
 
     def _do(self, each: Statement, env: Env, asked: Conditions, deep: int) -> None:
         """What a message has of results: it is told of, whether anything is computed from it or not; what else is."""
-        if isinstance(each.node, ast.Expr) and is_option(each) and "local" in each.text:
+        if is_option(each) and OF_CARDS.search(" ".join(name for name, _ in options_of(each))):
             return
         form = self.values.reading.form(each)
         used = {node.id for node in each.inside() if isinstance(node, ast.Name)} if form[0] == "$said" else set[str]()
