@@ -185,8 +185,8 @@ def judge(
             run = run_of(command, stubs, python, first, progress)
             ran = _run(first, second, found.successors, run, worlds, progress, data)
         if ran is not None and ran.mark is not Mark.OPEN:
-            told = "the run computed the same" if ran.mark is Mark.GOOD else "the run is told below"
-            done.parts[:] = [replace(part, sentence=part.sentence.replace(_ONLY_A_RUN, told)) for part in done.parts]
+            answer = "the run computed the same" if ran.mark is Mark.GOOD else "the run is told below"
+            done.parts[:] = [replace(part, sentence=part.sentence.replace(_ONLY_A_RUN, answer)) for part in done.parts]
         done.parts.append(ran or Part(TRAINS, Mark.OPEN, "nothing was run (--prove COMMAND runs both)"))
         done.unknown += _unknown(found.unread, sides, ran)
     return done

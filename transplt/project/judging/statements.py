@@ -194,7 +194,10 @@ def statements_of(tree: ast.Module, path: str) -> list[Statement]:
         node = _as_one(_calm_inside(node))
         if _is_text_alone(node):
             continue
-        if len(singles := _singles(node) or _rounds(node)) > 1 or (singles := _seeded(node)) is not None:
+        singles: Sequence[ast.AST] = _singles(node) or _rounds(node)
+        seeded = _seeded(node)
+        if len(singles) > 1 or seeded is not None:
+            singles = singles if seeded is None else seeded
             pending += ((each, where) for each in reversed(singles))
             continue
         statement = _statement(node, transformer, path, where)
