@@ -27,7 +27,7 @@ from transplt.flow.saved_files import PUBLISHED, may_be_loaded, path_names
 from transplt.program.numpy_values import NumpyValues
 from transplt.program.program import program_of
 from transplt.rules.tables import read_table
-from transplt.syntax.nodes import argument_at, by_place, call_of, called_name, last_name, of_kind, plain_name
+from transplt.syntax.nodes import argument_at, by_place, call_of, called_name, last_name, of_kind, plain_name, string_of
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 fixer = Fixer(__name__, code="NPU154", rank=180, versions=">=2.6", needs=(b"save",))
@@ -181,12 +181,16 @@ def _handed_on(work: Work) -> Iterator[ast.Call]:
 
 
 def parts_saved(work: Work, saved: ast.expr) -> Iterator[ast.expr]:
-    """The values of a dict that is saved, or what is saved itself."""
+    """The values of a dict that is saved, also those that get their key later, or what is saved itself."""
     match last_value(work.scan, saved) if isinstance(saved, ast.Name) else saved:
         case ast.Dict(values=values):
             yield from values
             if isinstance(saved, ast.Name):
-                yield saved  # what it is given under its keys
+                scope = work.scan.scope_of(saved)
+                uses = (parent(each) for each in work.scan.names[saved.id] if work.scan.scope_of(each) is scope)
+                keyed = (parent(each) for each in of_kind(ast.Subscript, uses) if string_of(each.slice))
+                yield from (each.value for each in of_kind(ast.Assign, keyed))
+                yield saved
         case ast.Call(func=ast.Name(id="dict"), keywords=keywords):
             yield from (keyword.value for keyword in keywords)
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
