@@ -7,10 +7,11 @@ macOS, which are small); of a release that has none, its sources in a zip of suc
 the new wheel does not have, and a name that no statement of its module binds there. Where a module makes its names as
 it is imported (`__getattr__`, lazy loaders, compiled code) a name counts as there, unless the stub beside it spells out
 `__all__` (NumPy): what is neither there nor in the stub is gone. A keyword is gone where each way to make an object of
-the class is in sight, and none takes it; a method where all bases of the class are, and none has it. Kept is what has
-its place in the front of a package, what has an answer below, what the table had and, with `--used`, what public
-programs use: the .py files below each folder or in each bare git repository are searched for the names. What a
-migration renames itself is left out. A package that FOLDER has no wheels of keeps its rows.
+the class is in sight, and none takes it, or where the function takes what it names alone; a method where all bases of
+the class are, and none has it; what classes of programs read of self where that is so and the module has no such word
+any more. Kept is what has its place in the front of a package, what has an answer below, what the table had and, with
+`--used`, what public programs use: the .py files below each folder or in each bare git repository are searched for the
+names. What a migration renames itself is left out. A package that FOLDER has no wheels of keeps its rows.
 """
 
 from __future__ import annotations
@@ -87,6 +88,8 @@ _HELP = {
     "timm.models.apply_test_time_pool": "import apply_test_time_pool from timm.layers, with timm 0.9 or newer",
     "timm.models.convert_splitbn_model": "import convert_splitbn_model from timm.layers, with timm 0.9 or newer",
     "timm.models.efficientnet_blocks": "import from timm.models._efficientnet_blocks, with timm 0.9 or newer",
+    "timm.models.VisionTransformer.num_tokens": "read num_prefix_tokens",
+    "timm.models.vision_transformer.VisionTransformer.num_tokens": "read num_prefix_tokens",
     "timm.optim.Nadam": "write torch.optim.NAdam",
     "timm.optim.nadam.Nadam": "write torch.optim.NAdam",
     "timm.optim.radam.RAdam": "write torch.optim.RAdam",
@@ -198,6 +201,11 @@ _OF_FORM = (
 _RENAMED = {f"numpy.{name}" for name in _TYPES} | builtin_rules(_NEWEST_TORCH).names.keys()
 #: What hands on the arguments of what it stands above.
 _AS_WRITTEN = re.compile(r"deprecate_kwarg\(|_defaults_from_env_vars|no_type_check")
+#: Decorators of functions that add no keyword.
+_ADDS_NONE = re.compile(
+    r"lru_cache|cache|contextmanager|deprecat|rename|validate_params|xp_capabilities|_apply_over_batch|set_module"
+    r"|array_function_dispatch|no_grad|wraps|overload|_copy_docs|docstring|doc\b|Appender|Substitution|preserve_channel"
+)
 #: What the adaptor of Lightning writes, or speaks of.
 _SAID_ELSEWHERE = frozenset({"gpus", "from_argparse_args", "amp_backend"})
 #: Bases that are of no package here, and what a torch.nn.Module has.
@@ -218,6 +226,7 @@ class Seen:
     names: set[str]
     pairs: set[str]
     starred: set[str]  # modules from which one takes everything
+    above: set[str]  # the last names of what classes are derived from
 
     @cached_property
     def owners(self) -> set[str]:
@@ -420,6 +429,35 @@ class Package:
         above = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
         return tuple(f"{each}.{cls}" for each in above if cls in self.bound(each)[0])
 
+    @cached_property
+    def functions(self) -> dict[str, Made | None]:
+        """By the full names that programs may write: what the functions at the top of modules take, and the last part
+        of their module as the one base; None for two functions.
+        """
+        found: dict[str, Made | None] = {}
+        for module, member in self.wheel.sources.items():
+            parts = module.split(".")
+            outer = [".".join(parts[:end]) for end in range(1, len(parts))]
+            if len(outer) > _DEPTH or _LEFT_OUT.search(".".join(outer)) or re.search(r"test|conftest", module):
+                continue
+            try:
+                tree = ast.parse(self.wheel.text(member))
+            except SyntaxError:
+                continue
+            for node in tree.body:
+                if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                    args = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                    told = " ".join(map(ast.unparse, node.decorator_list))
+                    named = frozenset({*(each.arg for each in args), *re.findall(r"['\"](\w+)['\"]", told)})
+                    more = not all(_ADDS_NONE.search(ast.unparse(each)) for each in node.decorator_list)
+                    more = more or node.args.kwarg is not None
+                    made = Made((parts[-1].lstrip("_"),), frozenset(), frozenset(), named, open_=more)
+                    homes = [each for each in outer if each in self.wheel.sources and node.name in self.bound(each)[0]]
+                    for home in [*homes, *([] if parts[-1].startswith("_") else [module])]:
+                        full = f"{home}.{node.name}"
+                        found[full] = None if full in found and found[full] != made else made
+        return found
+
     def offers(self, seen: Seen) -> Iterator[str]:
         """The full names of modules, and of what is defined in them, handed on by a package, or taken by programs."""
         for module in self.wheel.sources:
@@ -481,6 +519,37 @@ def gone_members(wheels: list[Package]) -> Iterator[tuple[str, str, str]]:
                             yield form.format(home, name), older[at].version, without.version
 
 
+def gone_keywords(wheels: list[Package]) -> Iterator[tuple[str, str, str]]:
+    """The same of functions: `function(keyword=`, where the new one takes what it names alone."""
+    *older, newest = sorted(wheels, key=lambda each: Version(each.version))
+    for full, now in newest.functions.items():
+        every = (each.functions.get(full) for each in older)
+        before = [made if made is not None and now is not None and made.bases == now.bases else None for made in every]
+        named = frozenset[str]().union(*(made.keywords for made in before if made is not None))
+        for name in sorted(named - now.keywords) if now is not None and not now.open_ else ():
+            at = max(at for at, made in enumerate(before) if made is not None and name in made.keywords)
+            later = [*older[at + 1 :], newest]
+            without = next(each for each in later if each.functions.get(full) is not None)
+            if not name.startswith("_"):
+                yield f"{full}({name}=", older[at].version, without.version
+
+
+def gone_of_self(wheels: list[Package], seen: Seen) -> Iterator[tuple[str, str, str]]:
+    """The same of what classes of programs read of themselves, where it is their base that had it."""
+    *older, newest = sorted(wheels, key=lambda each: Version(each.version))
+    for cls in sorted(seen.above & newest.classes.keys()):
+        now, (module, _) = newest.members(cls), newest.classes[cls][0]
+        words = {*re.findall(r"\w+", newest.wheel.text(newest.wheel.sources[module]))}
+        before = {at: package.members(cls) or frozenset[str]() for at, package in enumerate(older)}
+        gone_ones = frozenset[str]().union(*before.values()) - words if now is not None else frozenset[str]()
+        gone_ones -= now or gone_ones
+        for name in sorted(each for each in gone_ones if f"self.{each}" in seen.pairs and each[0] != "_"):
+            at = max(at for at, names in before.items() if name in names)
+            without = next(each for each in [*older[at + 1 :], newest] if each.members(cls) is not None)
+            for home in sorted({*newest.homes(cls)} & {*older[at].homes(cls)}):
+                yield f"{home}.{name}", older[at].version, without.version
+
+
 def _inside(name: str, found: dict[str, Any]) -> bool:
     parts = name.split(".")
     return any(".".join(parts[:end]) in found for end in range(1, len(parts)))
@@ -488,7 +557,7 @@ def _inside(name: str, found: dict[str, Any]) -> bool:
 
 def used(repositories: list[Path], roots: set[str]) -> Seen:
     """What the programs of some folders, or bare git repositories, take of packages."""
-    names, pairs, starred = set[str](), set[str](), set[str]()
+    names, pairs, starred, above = set[str](), set[str](), set[str](), set[str]()
     start = rf"^[ \t]*(from|import)[ \t]+({'|'.join(sorted(roots))})\b"
     for each in repositories:
         text = _lines(each, "-E", "-A12", start)
@@ -498,7 +567,10 @@ def used(repositories: list[Path], roots: set[str]) -> Seen:
             names.update(f"{module}.{name}" for name in re.findall(r"(\w+)(?:\s+as\s+\w+)?", listed))
         names.update(re.findall(r"import\s+([\w.]+)", text))
         pairs.update(_lines(each, "-oE", r"[A-Za-z_][A-Za-z_0-9]*\.[A-Za-z_][A-Za-z_0-9]*").split())
-    return Seen(names, pairs, starred)
+        text = _lines(each, "-oE", r"^[ \t]*class[ \t]+\w+\([^)]*\)")
+        every = re.findall(r"\(([^)]*)\)", text)
+        above.update(name for bases in every for name in re.findall(r"(\w+)\s*(?:,|$)", bases))
+    return Seen(names, pairs, starred, above)
 
 
 def _lines(repository: Path, *how: str) -> str:
@@ -531,18 +603,23 @@ def rows_of(package: list[Package], seen: Seen) -> Iterator[dict[str, Any]]:
             found.setdefault((had, without, _answer(name), ""), []).append(name)
     members = sorted(gone_members(package)) if dist != "torch" else []  # refused_calls.json has those of torch
     fields = {name.rstrip("=").replace("(", ".") for name, _, _ in members if name.endswith("=")}
+    if dist != "torch":
+        functions = gone_keywords(package)
+        members += sorted(each for each in functions if kept(each[0].partition("(")[0], seen))
     for name, had, without in members:  # a field is read too
         cls, called, keyword = name.rstrip("=").partition("(")
         how = keyword if called else "" if name in fields else "()"
         found.setdefault((had, without, _answer(name), how), []).append(cls)
+    for name, had, without in gone_of_self(package, seen):
+        found.setdefault((had, without, _answer(name), "self"), []).append(name)
     for (had, without, answer, how), names in sorted(found.items()):
         older = had if Version(had) >= max(map(Version, (oldest, _of_npus().get(dist, "0")))) else ""
         row: dict[str, Any] = {"names": names, "python": "3.10", "until": [dist, without, oldest], "had": older}
         if dist in _BESIDE_TORCH:
             row = {"names": names, "since": _since(dist, without)}
         if how:
-            row |= {"method": True} if how == "()" else {"keyword": how}
-        no_more = {"": "has {{name}}: {} had it", "()": "has the method {{name}}: {} had it"}
+            row |= {"()": {"method": True}, "self": {"attribute": True}}.get(how, {"keyword": how})
+        no_more = dict.fromkeys(("", "self"), "has {{name}}: {} had it") | {"()": "has the method {{name}}: {} had it"}
         no_more.setdefault(how, f"takes {how}= here: {{}} did")
         look = f"look for a replacement in the release notes of {dist}" + ("" if older else ", or keep a copy")
         yield row | {

@@ -20,6 +20,9 @@ _TASK = "import pytorch_lightning as pl\nclass Task(pl.LightningModule):\n    de
 _IO = "from pytorch_lightning.plugins import CheckpointIO\nclass Own(CheckpointIO):\n    def"
 _MODEL = "from transformers import BertPreTrainedModel\nclass Own(BertPreTrainedModel):\n    def"
 _TRAINER = "from transformers import Trainer\nclass Own(Trainer):\n    def"
+_VIT = "from timm.models.vision_transformer import VisionTransformer\n"
+_ENV = "import argparse\nimport gymnasium as gym\np = argparse.ArgumentParser()\n"
+_STEM = f"{_VIT}m = VisionTransformer(embed_layer=Stem)\nclass Stem:\n    def __init__(self, embed_dim{{}}): pass"
 _REGISTERED = """\
 from timm.models.registry import register_model
 from timm.models.vision_transformer import VisionTransformer
@@ -129,6 +132,15 @@ from timm.models.vision_transformer import VisionTransformer
         f"{_REGISTERED}def tiny(**kwargs):\n    return Own(**kwargs)\nclass Own(VisionTransformer):\n"
         "    def __init__(self, *args, **kwargs):\n        super().__init__(*args, **kwargs)",
         f"{_REGISTERED}def tiny(**kwargs):\n    return Own(**kwargs)\nclass Own:\n    def __init__(self, a=1): pass",
+        "from scipy import linalg\nroot, _ = linalg.sqrtm(a.dot(b), disp=False)",
+        f"{_VIT}class Own(VisionTransformer):\n    def f(self):\n        assert self.num_tokens == 1",
+        f"{_STEM.format('')}",
+        "import gymnasium as gym\ne = gym.make('HalfCheetah-v2')",
+        f"{_ENV}p.add_argument('--env', default='Ant-v3')\na = p.parse_args()\ne = gym.make(a.env)",
+        "import pandas as pd\nd = pd.date_range('2020', periods=3, freq='15T')",
+        "import pandas as pd\nd = frame.resample('M').mean()",
+        "import pandas as pd\nd = frame.date.dt.floor('H')",
+        "import pandas as pd\nfreq = 'Q-DEC'\nd = pd.Grouper(freq=freq)",
     ],
 )
 def test_reported(source: str) -> None:
@@ -231,6 +243,16 @@ def test_reported(source: str) -> None:
         f"{_REGISTERED}def tiny(depth=2):\n    return VisionTransformer(depth=depth)",
         "from ruamel.yaml import YAML\nyaml = YAML()\nc = yaml.load(f)",
         "import ruamel.yaml as yaml\nc = yaml.load(f)",
+        "from scipy import linalg\nroot = linalg.sqrtm(a.dot(b))",
+        f"{_VIT}class Own(VisionTransformer):\n    def f(self):\n        self.num_tokens = 1\n        self.num_tokens",
+        f"{_STEM.format(', **kwargs')}",
+        f"{_STEM.format(', bias=True')}",
+        f"{_VIT}m = VisionTransformer(embed_layer=chosen)",
+        "import gymnasium as gym\ne = gym.make('HalfCheetah-v5')\nf = gym.make('MyAnt-v2')",
+        f"{_ENV}p.add_argument('--name', default='Ant-v3')\na = p.parse_args()\ne = gym.make(a.env)",
+        "import pandas as pd\nd = pd.date_range('2020', periods=3, freq='15min')\npd.period_range('2020', freq='M')",
+        "import pandas as pd\nd = frame.resample('ME').mean(), frame.date.dt.to_period('M'), round(x), a.round(2)",
+        "d = frame.resample('M').mean()",
     ],
 )
 def test_stays(source: str) -> None:

@@ -6,6 +6,7 @@ Facts: rules/support/refused_calls.json, `packages`, and rules/support/gone_name
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import accumulate
@@ -22,7 +23,17 @@ from transplt.flow.torch_branches import TorchTests
 from transplt.rules.companions import first_wheel
 from transplt.rules.releases import release_of
 from transplt.rules.since import only_newer, only_older, rows_of_gone
-from transplt.syntax.nodes import class_of_method, inner_nodes, keyword_of, lacks, of_kind, plain_name
+from transplt.syntax.nodes import (
+    argument_at,
+    call_of,
+    class_of_method,
+    inner_nodes,
+    keyword_of,
+    lacks,
+    of_kind,
+    plain_name,
+    string_of,
+)  # fmt: skip
 from transplt.syntax.scan import chain, parent
 
 #: What shows that a file may have a name of a package which most files name, or whose name is a part of other words.
@@ -35,7 +46,7 @@ _SEEN = {
 
 _Place = ast.expr | ast.stmt | ast.keyword | ast.arg
 #: What a row asks of a call that it holds for; `method` only that an object has it called.
-_CONDITIONS = ("lacks", "keyword", "positional", "hands_on", "taken", "method", "overridden")
+_CONDITIONS = ("lacks", "given", "keyword", "positional", "hands_on", "taken", "method", "overridden")
 
 
 def _words(name: str) -> tuple[str, ...]:
@@ -109,8 +120,12 @@ def _row(work: Work, name: str) -> dict[str, Any] | None:
     return row | {"details": (("gone", f"{package} {gone}"), ("back", older))} if package else row
 
 
-def _is_met(row: dict[str, Any], call: ast.Call) -> bool:
+def _is_met(work: Work, row: dict[str, Any], call: ast.Call) -> bool:
     """True for a call that a row with a condition is about."""
+    if "given" in row:
+        given = argument_at(call, row["index"], row["given"])
+        texts = (string_of(each) for each in (given, *_defaults(work, given)))
+        return any(re.fullmatch(row["text"], each) for each in texts if each)
     if "lacks" in row:
         return lacks(call, row["lacks"], row["index"]) is True
     if "positional" in row:
@@ -119,8 +134,22 @@ def _is_met(row: dict[str, Any], call: ast.Call) -> bool:
         return _taken_as(call) == int(row["taken"])
     if "keyword" in row:
         given = keyword_of(call, row["keyword"])
+        if "handed" in row:  # the package makes an object of this class with one keyword more
+            own = (each.body for each in work.scan.classes if each.name == plain_name(given))
+            made = (each.args for body in own for each in of_kind(ast.FunctionDef, body) if each.name == "__init__")
+            return any(not args.kwarg and row["handed"] not in {each.arg for each in args.args} for args in made)
         return "but" not in row or getattr(given, "value", None) is not row["but"]
     return "method" in row
+
+
+def _defaults(work: Work, given: ast.expr | None) -> Iterator[ast.expr | None]:
+    """What a variable was given, and the default of the option that `args.name` reads."""
+    if isinstance(given, ast.Name):
+        yield last_value(work.scan, given)
+    elif isinstance(given, ast.Attribute):
+        for option in map(call_of, work.scan.attributes.get("add_argument", ())):
+            if option is not None and [string_of(each) for each in option.args][-1:] == [f"--{given.attr}"]:
+                yield keyword_of(option, "default")
 
 
 def _taken_as(call: ast.Call) -> int:
@@ -158,6 +187,7 @@ def _of_a_frame(work: Work, call: ast.Call) -> str:
         case (
             ast.Call(func=ast.Attribute(attr=method), args=[_, ast.Constant(value=int())])
             | ast.Call(func=ast.Attribute(attr=method), args=[_], keywords=[ast.keyword(arg="ignore_index"), *_])
+            | ast.Call(func=ast.Attribute(attr=method), args=[ast.Constant(value=str()), *_])
         ) if b"import pandas" in work.source.utf8:
             return f"pandas.DataFrame.{method}"
     return ""
@@ -242,7 +272,7 @@ def called(work: Work, call: ast.Call) -> Finds:
         asked += ((given, each, f"({given.arg}=") for each in (name, *_family(work, call.func)))
     for place, each, of in asked:
         row = _row(work, f"{each}{of}")
-        if row is not None and _is_met(row, call) and not guarded(call):  # asked last: it reads all that is above
+        if row is not None and _is_met(work, row, call) and not guarded(call):  # asked last: it reads all that is above
             yield _told(work, place, row, each)
 
 
