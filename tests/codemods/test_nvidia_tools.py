@@ -133,3 +133,20 @@ def test_a_program_without_which_this_one_goes_on(kind: str, way: str, said: boo
 def test_a_program_that_nobody_asks_how_it_ended(line: str, blocks: str) -> None:
     (found,) = [each for each in migrate(f"import os, subprocess\n{line}\n").findings if each.code == "NPU245"]
     assert found.blocks == blocks
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ('os.environ["MUJOCO_GL"] = "egl"', True),
+        ('os.environ["MUJOCO_GL"] = os.getenv("MUJOCO_GL", "egl")', True),
+        ('os.environ.setdefault("PYOPENGL_PLATFORM", "egl")', True),
+        ('os.environ["MUJOCO_GL"] = "osmesa"', False),
+        ('os.environ["PYOPENGL_PLATFORM"] = name', False),
+        ('drawn = {"MUJOCO_GL": "egl"}', False),
+        ('if os.environ["MUJOCO_GL"] == "egl":\n    pass', False),
+    ],
+)
+def test_what_opens_a_device_of_the_graphics_driver(line: str, found: bool) -> None:
+    findings = check_noop(f"import os\n\n{line}\n", open_codes=["NPU221"] * found).findings
+    assert all(each.detail("condition") == "hosts without Mesa's EGL" for each in findings)

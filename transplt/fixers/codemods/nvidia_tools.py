@@ -1,4 +1,4 @@
-"""nvidia-smi and the execution provider of ONNX Runtime for CUDA: things of NVIDIA that are named in strings."""
+"""nvidia-smi, the execution provider of ONNX Runtime for CUDA, EGL: things of NVIDIA that are named in strings."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from transplt.edits.work import Work
 from transplt.flow.destinations import places
 from transplt.flow.device_strings import whole_value
 from transplt.flow.gates.conditions import goes_on_without
-from transplt.syntax.nodes import index_in
+from transplt.syntax.nodes import by_place, index_in, inner_nodes, of_kind
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
-fixer = Fixer(__name__, code="NPU245", rank=510)
+#: Variables that choose how MuJoCo, dm_control and pyrender draw.
+_RENDERERS = ("MUJOCO_GL", "PYOPENGL_PLATFORM")
+
+fixer = Fixer(__name__, code="NPU245", rank=510, words=_RENDERERS)
 
 _COMMAND = re.compile(r"(?:^|[\s/\\;|&`(])nvidia-smi(?:\.exe)?(?=$|[\s;|&`)])")
 _PROVIDER = "CUDAExecutionProvider"
@@ -51,6 +54,27 @@ def named_in_a_string(work: Work, node: ast.Constant) -> Finds:
             )
     elif "nvidia-smi" in str(node.value):
         yield from _command(work, node)
+
+
+@fixer.on(ast.Module)
+def rendered_by_the_driver(work: Work, tree: ast.Module) -> Finds:
+    """Report `os.environ["MUJOCO_GL"] = "egl"`: dm_control opens such a device as it is imported (egl_renderer.py)."""
+    wanted = [name for name in _RENDERERS if name.encode() in work.source.utf8]
+    reads = (each for attr in ("environ", "getenv") for each in work.scan.attributes.get(attr, ()) if wanted)
+    statements = by_place({next(of_kind(ast.stmt, chain(each))) for each in reads})
+    for statement in (each for each in statements if not hasattr(each, "body")):
+        texts = {each.value: each for each in inner_nodes(statement, ast.Constant)}
+        for name in (each for each in wanted if each in texts and "egl" in texts):
+            yield work.note(
+                texts[name],
+                "NPU221",
+                f"{name}=egl opens a device of the graphics driver, which a host with NPUs has only from Mesa",
+                api=name,
+                help=f"install Mesa's EGL (apt-get install libegl1 libegl-mesa0), or set {name}=osmesa and install "
+                "libosmesa6: both draw on the CPU",
+                blocks="import",
+                details=(("condition", "hosts without Mesa's EGL"),),
+            )
 
 
 def _command(work: Work, node: ast.Constant) -> Finds:
