@@ -130,12 +130,21 @@ def test_a_tensor_that_differs() -> None:
     assert [each.what for each in other_results(_run(w=1.0, b=1.0), _run(w=2.0, b=3.0))] == ["w in a.pt differs"]
 
 
-@pytest.mark.parametrize("ranks", ["01", "0"])
-def test_lines_of_ranks_that_mix_are_not_compared(ranks: str) -> None:
-    processes = tuple({"rank": rank, "saves": []} for rank in ranks)
-    printed = ("loss 0.5\nloss 0.6\n", "loss 0.6loss 0.7\n\n")
-    one, other = (replace(_run(lines), processes=processes) for lines in printed)
-    assert (other_results(one, other) == []) is (ranks == "01")
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ("loss 0.5\n", "loss 0.6\n", []),
+        ("loss 0.6\n", "loss 0.5\n", ["the original prints 0.5 in 'loss #', the migrated program 0.6"]),
+        ("loss 0.5\n", "", ["the original prints 0.6 in 'loss #', the migrated program prints nothing"]),
+    ],
+)
+def test_ranks_whose_lines_mix_are_compared_one_by_one(first: str, second: str, found: list[str]) -> None:
+    def ranks(mixed: str, *lines: str) -> ScriptRun:
+        processes = ({"rank": str(rank), "saves": [], "output": each} for rank, each in enumerate(lines))
+        return replace(_run(mixed), processes=(*processes, {"rank": None, "saves": [], "output": mixed}))
+
+    one, other = ranks("loss 0.6\nloss 0.5\n", "loss 0.5\n", "loss 0.6\n"), ranks("loss 0.5loss 0.6", first, second)
+    assert [each.what for each in other_results(one, other)] == found
 
 
 def test_buffers_that_ranks_send_are_no_files() -> None:

@@ -19,7 +19,7 @@ from transplt.proof.prove.loaders import global_batches, lengths, same_order
 from transplt.proof.prove.noise import drawn_by_all, of_the_global_batch
 from transplt.proof.prove.numbers import writing
 from transplt.proof.prove.proof_text import how_close
-from transplt.proof.prove.ranks import unequal_ranks, with_cause
+from transplt.proof.prove.ranks import by_collective, unequal_ranks, with_cause
 from transplt.proof.prove.runs import Replay, Run, Stop
 from transplt.proof.prove.several import Several
 from transplt.proof.prove.training import Place, Training
@@ -289,6 +289,18 @@ def test_mixed_precision_of_ranks_is_judged(steps: list[Step], verdict: str) -> 
     ranks = [told(steps, rank=rank, half=True) for rank in range(2)]
     plain = [told([{}] * len(steps), rank=rank) for rank in range(2)]
     assert str(against_ranks(plain, ranks, ranks, plain)[0].verdict).startswith(verdict)
+
+
+def test_a_collective_of_another_shape_is_the_cause() -> None:
+    def side(shape: int) -> Training:
+        return Told().tell("coll", 20, kind="all_reduce", shape=[shape]).training()
+
+    found = by_collective(Difference("the accuracy differs"), side(3), side(2))
+    assert (found.cause, str(found.place)) == (
+        "all_reduce exchanges a shape of [2], in the original [3]",
+        "train.py:20",
+    )
+    assert by_collective(Difference("the accuracy differs"), side(3), side(3)) == Difference("the accuracy differs")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from transplt.proof.launch.reference import MEASURE, printed_results
+from transplt.proof.launch.reference import MEASURE
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.found import Difference
+from transplt.proof.prove.printed import results_of
 from transplt.proof.prove.rank_conditions import read_source
 from transplt.proof.prove.ranks import asked_collectives
 from transplt.proof.prove.slices import behind
@@ -64,7 +65,7 @@ def _figures(one: ScriptRun, several: ScriptRun, but: Training | None) -> dict[_
     losses = [loss.value for step in steps for loss in step.losses if isinstance(loss.value, float)]
     found: dict[_Key, list[tuple[float, float]]] = {}
     turns: Counter[str] = Counter()
-    for (words, value), (others, theirs) in zip(*map(printed_results, (one.output, several.output)), strict=False):
+    for (words, value), (others, theirs) in zip(*map(results_of, (one, several)), strict=False):
         if words != others or not value:
             break
         if not any(math.isclose(theirs, each, rel_tol=1e-3) for each in losses):

@@ -67,7 +67,7 @@ def renamed(reference: Run, run: Run) -> tuple[Run, list[str]]:
 
 def reworded(one: ScriptRun, other: ScriptRun) -> bool:
     """Whether lines with results of one have other words in the other, so that only its own can be held against it."""
-    left, right = ({words for words, _ in printed_results(each.output)} for each in (one, other))
+    left, right = ({words for words, _ in results_of(each)} for each in (one, other))
     return bool(right) and not left <= right
 
 
@@ -112,22 +112,25 @@ def compared(one: ScriptRun, but: Collection[str] = ()) -> tuple[int, int]:
     """How many printed results and saved tensors there are to compare."""
     files = {key[0]: tensors for key, tensors in saved_tensors(one).items() if key[0] not in but}
     saved = [f"{file}: {name}" for file, tensors in files.items() for name in tensors]
-    return sum(words not in but for words, _ in _results(one)), sum(name not in but for name in saved)
+    return sum(words not in but for words, _ in results_of(one)), sum(name not in but for name in saved)
 
 
 def _of_ranks(one: ScriptRun) -> bool:
     return len({process.get("rank") for process in one.processes} - {None}) > 1
 
 
-def _results(one: ScriptRun) -> list[tuple[str, float]]:
-    """What a run prints. Ranks write into each other's lines, which are other ones at each start: nothing of them."""
-    return [] if _of_ranks(one) else printed_results(one.output)
+def results_of(one: ScriptRun) -> list[tuple[str, float]]:
+    """The results that a run prints; of ranks, which write into each other's lines, those of one behind another's."""
+    if not _of_ranks(one):
+        return printed_results(one.output)
+    ranked = sorted((process for process in one.processes if process.get("rank")), key=lambda each: int(each["rank"]))
+    return [each for process in ranked for each in printed_results(process.get("output", ""))]
 
 
 def _printed(one: ScriptRun, other: ScriptRun) -> Iterator[tuple[str, float, Difference]]:
     """Numbers of lines with a word such as `loss` or `acc` that are not alike, line by line of the same words: the
     words, and how far the two are apart, as a share."""
-    left, right = _results(one), printed_results(other.output)
+    left, right = results_of(one), results_of(other)
     theirs: dict[str, list[float | None]] = defaultdict(list)
     for words, value in right:
         theirs[words].append(value)

@@ -235,13 +235,13 @@ def other_than_the_original(
         decided |= {gap.figure: gap for gap in held.decided if gap.figure not in decided}
         widths = widest([*widths, *held.widths])
         if held.first is not None:
-            return Held(_by_collective(held.first, one, other), tuple(decided.values()), tuple(widths))
+            return Held(by_collective(held.first, one, other), tuple(decided.values()), tuple(widths))
     return Held(None, tuple(decided.values()), tuple(widths))
 
 
-def _by_collective(first: Difference, one: Training, other: Training) -> Difference:
-    """A difference of a rank, with the first collective that only one of the two asks for. A number of an optimizer
-    is set, whatever is exchanged."""
+def by_collective(first: Difference, one: Training, other: Training) -> Difference:
+    """A difference of a rank, with the first collective that only one of the two asks for, or with tensors of another
+    shape. A number of an optimizer is set, whatever is exchanged."""
     if first.figure[:1] == (SETTING,):
         return first
     left, right = asked_collectives(one), asked_collectives(other)
@@ -261,10 +261,12 @@ def _by_collective(first: Difference, one: Training, other: Training) -> Differe
             break  # it comes later than what it would have to cause
         what = f"{made.fields['kind']} is not in the original"
         what = f"{made.fields['kind']} of the original's {made.place} is missing" if gained is None else what
+        if gained and lost and names[a][0] == other_names[c][0]:
+            what = f"{names[a][0]} exchanges a shape of {other_names[c][1]}, in the original {names[a][1]}"
         here = gained or around
         places = here.place if here else None, lost.place if lost else None
         return replace(first, place=places[0], original=places[1], cause=what, event=True)
-    return replace(first, what=f"rank {other.rank}: {first.what}")
+    return first if first.step is None else replace(first, what=f"rank {other.rank}: {first.what}")
 
 
 def _felt(first: Difference, training: Training) -> float:

@@ -147,7 +147,8 @@ class Several:
         found.widths = [*held.widths]
         first, ended = held.first, several.stop is not None
         if first is None and not mixed and not ended:
-            first = self._other_result(twin, several, shaken, found)
+            other = self._other_result(twin, several, shaken, found)
+            first = ranks.by_collective(other, originals[0], rank) if other is not None else None
         if first is not None:
             found.differences.append(self._located(first, originals[0], rank))
             return Part(title, Verdict(Word.DIFFERS, str(found.differences[0])), found)

@@ -50,6 +50,8 @@ class Record:
         self.lines: dict[str, set[int]] = {}
         self.notes: dict[str, int] = {}
         self.saves: list[dict[str, Any]] = []
+        #: What it printed, where `saves` are kept.
+        self.output: list[str] = []
         self.shapes: list[dict[str, Any]] = []
         self.memory: list[dict[str, int]] = []
         #: Launches of Triton's kernels, for a compiler (see npu_emulator.triton.carried).
@@ -112,6 +114,7 @@ class Record:
             "lines": {path: sorted(lines) for path, lines in sorted(self.lines.items())},
             "notes": self.notes,
             "saves": self.saves,
+            "output": "".join(self.output),
             "shapes": self.shapes,
             "memory": self.memory,
             "compiled": self.compiled,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import itertools
 import os
+import sys
 from typing import Any
 
 from . import DEVICE
@@ -12,6 +15,7 @@ from .record import record
 from .start import when_imported
 
 _LIMIT = 50  # checkpoints per process
+_MOST = 100_000  # pieces of printed lines
 #: Digests of states of the device's generators that the program asked for: each kind of device has a form of its own.
 _states: set[str] = set()
 
@@ -33,12 +37,14 @@ def tensors_of(value: Any, path: str = "") -> Any:
 
 
 def digest(value: Any) -> dict[str, dict[str, Any]]:
-    """tensor path -> shape, dtype, sha256 of the bytes, sum and norm (float64); of the state of a generator of the
-    device only that it is one."""
+    """tensor path -> shape, dtype, sha256 of the bytes, sum and norm (float64), and so for numbers beside them, such as
+    an accuracy; of the state of a generator of the device only that it is one."""
     import torch
 
     found: dict[str, dict[str, Any]] = {}
-    for path, tensor in tensors_of(value):
+    numbers = value.items() if isinstance(value, dict) else ()
+    floats = ((str(key), torch.tensor(part, dtype=torch.float64)) for key, part in numbers if isinstance(part, float))
+    for path, tensor in itertools.chain(tensors_of(value), floats):
         plain = tensor.detach().cpu().contiguous()
         sha256 = _sha256(plain)
         if sha256 in _states:
@@ -76,8 +82,18 @@ def _watch_states(random: Any, owner: Any) -> None:
 
 
 def install() -> None:
-    """Note the digest of whatever torch.save saves."""
+    """Note the digest of whatever torch.save saves, and what is printed: the lines of ranks mix where they arrive."""
     import torch
+
+    write = sys.stdout.write
+
+    def noted(text: str) -> int:
+        if len(record.output) < _MOST:
+            record.output.append(text)
+        return write(text)
+
+    with contextlib.suppress(AttributeError):  # of a stream without a place for it
+        sys.stdout.write = noted  # type: ignore[method-assign]
 
     if DEVICE == "cuda":
         _watch_states(torch.cuda.random, torch.cuda)
