@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 from tests.distributed.test_pairs import distributed, left, script
+from tests.harness import codes
 
 TRAIN = "for epoch in range(3):\n    for x in loader:\n        model(x).backward()\n        optimizer.step()\n"
 PLATEAU = "schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)\n"
@@ -325,3 +326,116 @@ def test_parts_that_are_written_out_are_told_apart() -> None:
     loop = PLAYED.partition("\n\n\n")[2].replace("play(model)", "(torch.randn(3), net.second), net.score")
     found = [refused(loop.format("", "(first, second), score", each)) for each in ("first.sum()", "score")]
     assert found == [True, False]
+
+
+# --- how many the values of one rank let through ----------------------------------------------------------------------
+
+PICKED = """\
+for epoch in range(3):
+    for x in loader:
+        out = model(x)
+        {0}
+        if {1}:
+            continue
+        out.sum().backward()
+        optimizer.step()
+"""
+HARD = "def hardest(out):\n    hard = out > 0.2\n    return out[hard], hard\n"
+
+
+@pytest.mark.parametrize(
+    ("picks", "asks", "apart"),
+    [
+        ("hard = out[out > 0.2]", "len(hard) == 0", True),
+        ("hard = out[(out > 0.2) & ~(out > 0.9)]", "hard.numel() == 0", True),
+        ("hard = (out > 0.2).nonzero()", "hard.shape[0] == 0", True),
+        ("hard = torch.nonzero(out > 0.2)", "hard.size(0) == 0", True),
+        ("hard, _ = hardest(out)", "not len(hard)", True),
+        ("hard = hardest(out)[0].sum(0)", "hard.shape[0] == 0", False),
+        ("hard = out[:4]", "len(hard) == 0", False),
+        ("hard = out[net.order]", "len(hard) == 0", False),
+        ("hard = net.weight[net.weight > 0]", "len(hard) == 0", False),  # the same on all ranks
+        ("hard = out.masked_fill(out > 0.2, 0)", "len(hard) == 0", False),
+        ("hard = torch.where(out > 0.2, out, x)", "len(hard) == 0", False),
+    ],
+)
+def test_a_batch_that_is_left_out_where_nothing_was_picked(picks: str, asks: str, apart: bool) -> None:
+    assert refused(PICKED.format(picks, asks), head=HARD) is apart
+
+
+# --- noise in what has been exchanged ---------------------------------------------------------------------------------
+
+NOISY = """\
+for epoch in range(3):
+    for x in loader:
+        model(x).backward()
+        {0}
+        optimizer.step()
+"""
+EACH = "for p in model.parameters():\n            "
+
+
+@pytest.mark.parametrize(
+    ("changes", "apart"),
+    [
+        ("p.grad.add_(torch.randn_like(p), alpha=0.1)", True),
+        ("p.grad += 0.1 * torch.randn(p.shape)", True),
+        ("noise = torch.randn_like(p.grad)\n            p.grad.add_(noise)", True),
+        ("p.data.mul_(0.9).add_(torch.randn_like(p))", True),
+        ("p.mul_(0.9).add_(torch.randn_like(p))", True),
+        ("p.data = p.data + torch.randn_like(p)", True),
+        ("p.grad.add_(torch.randn(p.shape, generator=net.generator))", False),
+        ("p.grad.mul_(0.5)", False),
+        ("noise = torch.randn_like(p)\n            p.grad.mul_(0.5)", False),
+        ("x = x + torch.randn_like(x)", False),
+        ("x.mul_(torch.rand_like(x))", False),
+    ],
+)
+def test_noise_of_a_rank_in_gradients_or_parameters(changes: str, apart: bool) -> None:
+    assert refused(NOISY.format(EACH + changes)) is apart
+
+
+def test_noise_that_is_drawn_before_training() -> None:
+    assert not refused("for p in model.parameters():\n    p.data.add_(torch.randn_like(p))\n" + TRAIN)
+
+
+# --- what a function changes for its caller ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("keeps", "own"),
+    [
+        ("kept.append(loss.item())", True),
+        ("heapq.heappush(kept, (loss.item(), 1))", True),
+        ("kept[0] = loss.item()", True),
+        ("kept = [loss.item()]", False),  # another list
+        ("kept.append(1)", False),
+    ],
+)
+def test_data_that_are_chosen_by_what_a_function_was_given_to_fill(keeps: str, own: bool) -> None:
+    head = f"import heapq\ndef note(loss, kept):\n    {keeps}\n"
+    loop = """
+        for epoch in range(3):
+            kept = []
+            for x in loader:
+                loss = model(x)
+                note(loss, kept)
+                loss.backward()
+                optimizer.step()
+            for x in DataLoader(Subset(dataset, sorted(kept)), 8, True):
+                model(x).backward()
+                optimizer.step()
+    """
+    assert ("NPU340" in ported(textwrap.dedent(loop), head=head)[0]) is own
+
+
+@pytest.mark.parametrize(("weighs", "told"), [("w.now", True), ("1.0", False)])
+def test_a_state_of_an_object_that_a_function_is_given(weighs: str, told: bool) -> None:
+    head = (
+        "class Weight:\n    def __init__(self):\n        self.now = 1.0\n\n    def follow(self, value):\n"
+        "        self.now = 0.9 * self.now + 0.1 * value.max().item()\n\n"
+        "def run(model, loader, optimizer, w):\n    for x in loader:\n        loss = model(x.cuda())\n"
+        f"        (loss * {weighs}).sum().backward()\n        optimizer.step()\n        w.follow(loss)\n"
+    )
+    loop = "weight = Weight()\nfor epoch in range(3):\n    run(model, loader, optimizer, weight)\n"
+    assert ("NPU353" in codes(distributed(script(head=head, loop=loop)), applied=False)) is told

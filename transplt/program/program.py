@@ -87,8 +87,9 @@ class Program(Memoized):
             return ("self", self.root_class(cls), node.attr) if cls else None
         return None
 
-    def class_of(self, file: File, node: ast.expr) -> str:
-        """Full name of the class whose object a name is: `self`, or a variable made by calling the class."""
+    def class_of(self, file: File, node: ast.expr, seen: frozenset[Variable] = frozenset()) -> str:
+        """Full name of the class whose object a name is: `self`, a variable made by calling the class, or a parameter
+        that is given objects of one class."""
         if isinstance(node, ast.Call):
             made = self.named(file, _moved(node).func)
             return class_name(self.owner[made], made) if isinstance(made, ast.ClassDef) else ""
@@ -100,12 +101,16 @@ class Program(Memoized):
             if every and every[0].arg == node.id:
                 return class_name(file, parent(function))
         slot = self.slot(file, node)
-        for value in self.values.get(slot, ()) if slot else ():
+        values = self.values.get(slot, ()) if slot else ()
+        for value in values:
             if isinstance(value.node, ast.Call) and value.index is None:
                 made = self.named(value.file, _moved(value.node).func)
                 if isinstance(made, ast.ClassDef):
                     return class_name(self.owner[made], made)
-        return ""
+        if function is None or slot is None or slot in seen or slot != self.parameter_slot(function, node.id):
+            return ""
+        given = {self.class_of(value.file, value.node, seen | {slot}) for value in values}
+        return next(iter(given)) if len(given) == 1 else ""
 
     def root_class(self, name: str) -> str:
         """The topmost base of a class that the program defines: objects of a family share their attributes."""
@@ -308,9 +313,13 @@ def _find_values(program: Program) -> None:
 
 def _find_calls(program: Program) -> None:
     """Who calls each function, and what its parameters are given."""
-    for file in program.files:
-        for call in file.scan.calls:
-            for callee in program.runs(file, call):
+    left, before = [(file, call) for file in program.files for call in file.scan.calls], -1
+    while before != (before := len(left)):  # what is given to a function tells what it calls
+        every, left = left, []
+        for file, call in every:
+            callees = program.runs(file, call)
+            left += [(file, call)] if not callees and isinstance(call.func, ast.Attribute) else []
+            for callee in callees:
                 program.call_sites.setdefault(callee, []).append((file, call))
                 made = program.constructor(callee)
                 if made is not None:

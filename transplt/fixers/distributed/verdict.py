@@ -187,6 +187,10 @@ def _parts(ways: Divergence) -> Iterator[Refusal]:
         why = "ranks may step different optimizers here, so that each would train other parameters"
         help_ = "draw it from a separate, seeded generator, random.Random(0), and run transplt again"
         yield Refusal(step.file, step.optimizer, why, help_)
+    for file, value in ways.noises():
+        why = "each rank adds its own noise to gradients or parameters here: the models of the ranks would drift apart"
+        help_ = "draw it from a separate generator that all ranks seed alike: torch.randn(..., generator=...)"
+        yield Refusal(file, value, why, help_)
     for file, value in ways.rates():
         why = "the learning rate depends on a value of one rank here: the models of the ranks would drift apart"
         help_ = "use a value that all ranks share, such as a validation result, or reduce it over the ranks first"

@@ -11,7 +11,14 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from transplt.fixers.distributed.program.divergent_values import CLOCK, KEEPS, ByOneClock, OfFiles, Varying
+from transplt.fixers.distributed.program.divergent_values import (
+    CLOCK,
+    KEEPS,
+    ByOneClock,
+    OfFiles,
+    Varying,
+    draws,
+)
 from transplt.fixers.distributed.program.kept_tensors import KeptTensors, Rows
 from transplt.fixers.distributed.program.losses import loss_readers
 from transplt.fixers.distributed.program.outputs import writes_file
@@ -23,7 +30,16 @@ from transplt.program.program import File, Function, Variable, enclosing_functio
 from transplt.program.ranks import divides
 from transplt.program.training import Training
 from transplt.program.variable_values import values_of
-from transplt.syntax.nodes import call_of, callee_of, inner_nodes, is_plain, last_name, own_nodes, place_in_block
+from transplt.syntax.nodes import (
+    call_of,
+    callee_of,
+    inner_nodes,
+    is_plain,
+    keyword_of,
+    last_name,
+    own_nodes,
+    place_in_block,
+)
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 ENDS = frozenset({"exit", "_exit", "quit"})
@@ -329,6 +345,20 @@ class Divergence:
             if any(self.varying.varies(*choice) for choice in choices):
                 yield step
 
+    def noises(self) -> Iterator[tuple[File, ast.expr]]:
+        """Draws of each rank that are put into gradients or parameters: `p.grad.add_(torch.randn_like(p))`."""
+        for file, call in ((at, each) for at in self.program.files for each in at.scan.calls):
+            if keyword_of(call, "generator") or not draws(file.names.qualified(call.func) or "", last_name(call.func)):
+                continue
+            stored = statement(call)
+            named = [each for each in getattr(stored, "targets", ()) if isinstance(each, ast.Name)]
+            slots = {self.program.slot(file, each) for each in named}
+            users = (each for name in named for each in file.scan.names.get(name.id, ()))
+            own = (each for each in users if isinstance(each.ctx, ast.Load) and self.program.slot(file, each) in slots)
+            found = (at for at in map(statement, [call, *own]) if _changes_trained(at))
+            if (at := next(found, None)) is not None and self.varying.in_training(file, at):
+                yield file, call
+
     def rates(self) -> Iterator[tuple[File, ast.expr]]:
         """Values that set a learning rate and differ between ranks."""
         for file, node in self.varying.nodes:
@@ -390,6 +420,26 @@ def _settled(
             ways.kept, ways.rows = kept, [(each, each in written) for each in rows]
             return ways
         clocked, shared = ways.clocked, written
+
+
+def _changes_trained(stmt: ast.stmt) -> bool:
+    """True for what changes `p.grad`, `p.data`, or `p` of `for p in model.parameters()`, in place."""
+    match stmt:
+        case ast.AugAssign(target=changed) | ast.Assign(targets=[ast.Attribute(attr="data") as changed]):
+            pass
+        case ast.Expr(ast.Call(func=ast.Attribute(value=ast.expr() as changed, attr=name))) if name.endswith("_"):
+            while isinstance(changed, ast.Call) and isinstance(changed.func, ast.Attribute):
+                changed = changed.func.value  # `p.mul_(0.9).add_(noise)`
+        case _:
+            return False
+    if isinstance(changed, ast.Attribute):
+        return changed.attr in ("grad", "data")
+    loops = [loop for loop in loops_around(stmt) if isinstance(loop, ast.For)]
+    return isinstance(changed, ast.Name) and any(
+        changed.id in {each.id for each in inner_nodes(loop.target, ast.Name)}
+        and any(last_name(each) in ("parameters", "named_parameters") for each in inner_nodes(loop.iter, ast.Attribute))
+        for loop in loops
+    )
 
 
 def _assigns(stmt: ast.stmt) -> bool:

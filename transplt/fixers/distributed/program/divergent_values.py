@@ -35,6 +35,9 @@ KEEPS = frozenset("append extend add update insert put push appendleft extendlef
 _ASKS = names_of("builtins", "asks")
 _SAMPLERS = full_names("shuffles")
 _GOES_OVER = frozenset("enumerate islice iter list sorted tuple zip".split())
+_HEAPS = frozenset({"heappush", "heappushpop", "heapreplace", "insort", "insort_left", "insort_right"})
+#: What gives as many items as there are.
+_PICKS = frozenset({"nonzero", "argwhere", "masked_select", "flatnonzero", "unique"})
 _NO_DRAWS = frozenset({"seed", "default_rng", "getstate", "setstate", "get_state", "set_state"})
 
 
@@ -97,8 +100,8 @@ class Varying:
             if any(_may_follow(node, source) and not bound_since(node, source) for source in sources):
                 return True
             return isinstance(node, ast.Attribute) and node.attr != "dtype" and self.varies(file, node.value)
-        if isinstance(node, ast.Subscript) and last_name(node.value) == "shape":
-            return False  # batches are of one size on all ranks
+        if isinstance(node, ast.Subscript) and isinstance(sized := node.value, ast.Attribute) and sized.attr == "shape":
+            return self._is_picked(file, sized.value)  # else batches are of one size on all ranks
         if isinstance(node, ast.Compare) and all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             return False
         inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
@@ -164,14 +167,16 @@ class Varying:
         if asked is not None and callee is None and is_environment(self.program, file, asked):
             return True
         if isinstance(func, ast.Name) and last == "len":
-            return bool(call.args) and self.program.slot(file, call.args[0]) in self.unequal
+            return bool(call.args) and self._is_picked(file, call.args[0])
         if isinstance(func, ast.Name) and last in {*_ASKS, "range"}:
             return False
         if last in _GOES_OVER and any(self._draws_order(file, each) for each in call.args):
             return True
         sized = last in ("size", "numel") and self.program.callee(file, call) is None
         if isinstance(func, ast.Attribute) and (sized or (last in _SAMPLES and not known)):
-            return last in _SAMPLES and self.in_training(file, call)
+            if last not in _SAMPLES:
+                return self._is_picked(file, func.value)
+            return self.in_training(file, call)
         return None
 
     def _as_run_by(self, file: File, call: ast.Call) -> Varying:
@@ -273,12 +278,31 @@ class Varying:
                     self._mark(file, node.target)
             case ast.Assign():
                 for each, value in (pair for target in node.targets for pair in _parts(target, node.value)):
+                    if (slot := self.program.slot(file, each)) is not None and self._is_picked(file, value):
+                        self.unequal.add(slot)
                     known = isinstance(each, (ast.Name, ast.Attribute)) and node in chain(each)[:2]
                     if not known and self.varies(file, value):
                         self._mark(file, each)
             case ast.Call():
                 self._kept(file, node)
                 self._spread_out(file, node)
+
+    def _is_picked(self, file: File, node: ast.expr, seen: frozenset[Function] = frozenset()) -> bool:
+        """True for what holds as many items as the values of one rank let through: `x[x > limit]`, `mask.nonzero()`."""
+        match node:
+            case ast.Name() | ast.Attribute():
+                return self.program.slot(file, node) in self.unequal
+            case ast.Tuple(elts=parts):
+                return any(self._is_picked(file, each, seen) for each in parts)
+            case ast.Subscript(slice=index) if self.varies(file, index):
+                return any(map(_is_mask, (index, *(each for _, each in values_of(self.program, file, index)))))
+            case ast.Call():
+                callee = self.program.callee(file, node)
+                if not isinstance(callee, FUNCTIONS):
+                    return last_name(node.func) in _PICKS and self._call(file, node)
+                owner, given = self.program.owner[callee], self.program.returns(callee)
+                return callee not in seen and any(self._is_picked(owner, each, seen | {callee}) for each in given)
+        return False
 
     def _draws_order(self, file: File, node: ast.expr) -> bool:
         """True for going over a random sampler, also in batches, in training: a loader draws that for all ranks."""
@@ -300,15 +324,16 @@ class Varying:
     def _kept(self, file: File, call: ast.Call) -> None:
         """Mark what holds what a call is given; what a method of the program keeps, it assigns."""
         match call:
-            case ast.Call(func=ast.Attribute(value=holder, attr=name)) if (
-                name in KEEPS and self.program.callee(file, call) is None
+            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if (
+                name in KEEPS | _HEAPS and self.program.callee(file, call) is None
             ):
-                kept = any(self.varies(file, each) for each in call.args if not isinstance(each, ast.Starred))
+                holder, *given = [owner, *call.args] if name in KEEPS else call.args
+                kept = any(self.varies(file, each) for each in given if not isinstance(each, ast.Starred))
                 more = self._more_often(file, call, set())
                 if more and (slot := self.program.slot(file, holder)) is not None:
                     self.unequal.add(slot)
                 if kept or more:
-                    self._mark(file, holder)
+                    self._mark_kept(file, holder)
             case ast.Call(func=ast.Name(id="next"), args=[_, *_]) if isinstance(stored := statement(call), ast.Assign):
                 loops = [loop for at, loop, loaders in self.training.loops if at is file and loaders]
                 asking = [loop for loop in loops if isinstance(loop, ast.While) or counts(loop)]
@@ -320,10 +345,21 @@ class Varying:
         if isinstance(node, (ast.Tuple, ast.List)):
             for item in node.elts:
                 self._mark(file, item)
-        elif isinstance(node, (ast.Starred, ast.Subscript)):
+        elif isinstance(node, ast.Starred):
             self._mark(file, node.value)
+        elif isinstance(node, ast.Subscript):
+            self._mark_kept(file, node.value)
         elif (slot := self.program.slot(file, node)) is not None:
             self._add(slot, node)
+
+    def _mark_kept(self, file: File, holder: ast.expr) -> None:
+        """Mark what is changed in place, and what callers have given for it."""
+        self._mark(file, holder)
+        slot, function = self.program.slot(file, holder), enclosing_function(holder)
+        if isinstance(holder, ast.Name) and function and slot == self.program.parameter_slot(function, holder.id):
+            for value in self.program.values.get(slot, ()):
+                if enclosing_function(value.node) is not function and isinstance(value.node, (ast.Name, ast.Attribute)):
+                    self._mark(value.file, value.node)
 
     def _add(self, slot: Variable, source: ast.AST) -> None:
         known = self.slots.setdefault(slot, [])
@@ -414,6 +450,14 @@ def draws(name: str, last: str) -> bool:
     if name.startswith("torch."):
         return last in names_of("torch", "draws")
     return name.startswith(("numpy.random.", "random.")) and last[:1].islower() and last not in _NO_DRAWS
+
+
+def _is_mask(node: ast.AST) -> bool:
+    """True for a comparison, also of several that are joined."""
+    match node:
+        case ast.UnaryOp(operand=inner) | ast.BinOp(left=inner, op=ast.BitAnd() | ast.BitOr()):
+            return _is_mask(inner)
+    return isinstance(node, ast.Compare)
 
 
 def _forward_draws(program: Program) -> bool:
