@@ -176,6 +176,15 @@ BODIES = (
 )
 
 
+def test_nothing_of_the_current_folder_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[object] = []
+    monkeypatch.setattr("transplt.project.pins.read_regular", lambda path, limit: read.append(path) or b"")
+    (tmp_path / "requirements.txt").write_text("torch==2.1\n")
+    monkeypatch.chdir(tmp_path)
+    transplt.migrate_source(b"import torch\ntorch.cuda.synchronize()\n")
+    assert read == []
+
+
 @pytest.mark.parametrize("codec", [*CODECS, "utf-8-unix", "latin-1-dos", "utf-8-sig", "x" * 900])
 def test_a_cookie_may_name_any_codec(codec: str) -> None:
     for body in BODIES:

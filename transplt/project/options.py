@@ -170,13 +170,16 @@ def find_source(path: Path) -> Path:
     return source
 
 
-def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Path) -> Settings:
-    """The settings of a run over `folder`: the command line over the project's own settings over the defaults."""
+def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Path | None) -> Settings:
+    """The settings of a run over `folder`: the command line over the project's own settings over the defaults. None
+    reads no project: of a file that is seen alone."""
     version = torch.version
+    base = config.base(folder) if folder else ""
     values = {**_settings_in(config), **_settings_in(options), "torch_version": version, "oldest_torch": torch.oldest,
-            "base": config.base(folder), "tune": (), "adapt": (), "fixers": (), "codemods": ()}  # fmt: skip
-    listed = {*gpu_words.packages(), *default_devices.packages(), *adaptors.packages(), *packages_gone()}
-    values["pins"] = (*asked_versions(folder, {"torch", *listed}), *asked_in_parts(folder, packages_gone()))
+            "base": base, "tune": (), "adapt": (), "fixers": (), "codemods": ()}  # fmt: skip
+    if folder is not None:
+        listed = {*gpu_words.packages(), *default_devices.packages(), *adaptors.packages(), *packages_gone()}
+        values["pins"] = (*asked_versions(folder, {"torch", *listed}), *asked_in_parts(folder, packages_gone()))
     settings = Settings(**values)
     if options.style is not None and options.style not in STYLES:
         raise UsageError(f"style must be npu or portable, not {options.style!r}")
@@ -187,7 +190,8 @@ def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Pa
     adapt = parse_adaptors(options.adapt or "", version)
     if settings.style == "portable":
         _refuse_for_npus_alone(settings)
-        settings = replace(settings, line_length=line_length(folder))
+        if folder is not None:
+            settings = replace(settings, line_length=line_length(folder))
     elif options.helper:
         raise UsageError("--helper names the module that the style portable writes; use --style portable")
     return replace(
@@ -197,8 +201,8 @@ def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Pa
         tune=tune,
         adapt=adapt,
         own_card=() if options.isolated else ran_on_own_card(card_named(settings.hardware), version),
-        fixers=_added(options.fixers, folder),
-        codemods=_codemods(options.codemods, folder),
+        fixers=_added(options.fixers, folder or Path()),
+        codemods=_codemods(options.codemods, folder or Path()),
         user_rules=(*_rules_of(config), *read_rules([*map(Path, options.rules)])),
     )
 

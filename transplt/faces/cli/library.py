@@ -65,7 +65,7 @@ def migrate_source(
         style=style, rules=_several(rules), specify_device=specify_device, similar=similar, unsafe_fixes=unsafe_fixes
     )
     version = check_version(torch_version) if torch_version is not None else DEFAULT_TORCH_VERSION
-    settings = settings_of(options, Config(), TorchTarget(version, "asked for"), Path())
+    settings = settings_of(options, Config(), TorchTarget(version, "asked for"), None)
     try:
         data = source if isinstance(source, bytes) else source.encode("utf-8")
     except UnicodeEncodeError as error:
