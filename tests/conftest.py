@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib.util
 import json
 import os
@@ -15,8 +16,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import Scheduling
+    from xdist.workermanage import WorkerController
+
     from transplt.proof.launch.warm import Warm
 
 # Before anything imports it: a pair that fails shows its values.
@@ -29,6 +35,13 @@ settings.register_profile(
     "ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=EXAMPLES
 )
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+# Else it reads the source of every module that is imported for its constants, seconds in each worker, and what is drawn
+# depends on which tests ran before.
+if hasattr(providers, "_get_local_constants"):
+    providers._get_local_constants = lambda: providers._local_constants
+
+# Syntax trees are many objects and few cycles: with the usual thresholds a sixth of the time is the collector's.
+gc.set_threshold(50_000, 10, 10)
 
 # Tests check what is worked out; those of the cache bring a folder of their own.
 os.environ["TRANSPLT_NO_CACHE"] = "1"
@@ -115,6 +128,36 @@ def pytest_collection(session: pytest.Session) -> None:
         name = ".".join(path.relative_to(session.config.rootpath).with_suffix("").parts)
         with contextlib.suppress(Exception, pytest.skip.Exception):  # said when it is collected
             importlib.import_module(name)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """xdist 3.8 writes the group of a test where pytest 9.2 no longer looks: no group would stay together."""
+    for item in items if getattr(config.option, "loadgroup", False) else ():
+        group = item.get_closest_marker("xdist_group")
+        if group is not None and hasattr(item, "_id") and not item.nodeid.endswith(f"@{group.args[0]}"):
+            item._id = type(item._id).parse(f"{item.nodeid}@{group.args[0]}")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays: no collection of garbage goes through it again, nor copies it in a forked process."""
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:
+    """For `--dist loadgroup`: what is done is forgotten, else it is counted again after each of the tests."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    class Forgetful(LoadGroupScheduling):
+        def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+            super().mark_test_complete(node, item_index, duration)
+            scope = self._split_scope(self.registered_collections[node][item_index])
+            if all(self.assigned_work[node][scope].values()):
+                del self.assigned_work[node][scope]
+
+    return Forgetful(config, log)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
