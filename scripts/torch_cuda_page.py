@@ -3,7 +3,7 @@
     python scripts/torch_cuda_page.py               write the page
     python scripts/torch_cuda_page.py --check       exit 1 when it is stale
 
-Each name is put into a program of one line (`x = NAME`, and `x = NAME()`), which is migrated for every torch and in
+Each name is a line of a program (`x = NAME`), and of another (`x = NAME()`), which are migrated for every torch and in
 both styles: the page says what came out. The names are those of the facts (scripts/facts), and those that the tables in
 rules/ speak of; what is run comes from tests/executed. Without torch.
 """
@@ -39,12 +39,14 @@ _WORDS = {
     "NPU501": "none", "NPU502": "none", "NPU552": "none", "NPU503": "no effect", "NPU504": "no effect",
     "NPU506": "another meaning", "NPU128": "another meaning", "NPU601": "not known",
 }  # fmt: skip
+#: So many: neighbours in the list, as a class and its members, may have to do with each other.
+_PROGRAMS = 29
 #: What brings a name into the file, and is not said of the name.
 _IMPORTS = ("NPU156", "NPU261", "NPU403")
 _HEAD = """# Each name of torch.cuda
 
 What becomes of a name of `torch.cuda`, `torch.backends.cuda`, `torch.backends.cudnn` or `torch.backends.cusparselt`?
-The table is made by `scripts/torch_cuda_page.py`: each name is a program of one line, which transplt migrates for every
+The table is made by `scripts/torch_cuda_page.py`: each name is a line of a program, which transplt migrates for every
 torch from {first} to {last}. `transplt explain NAME` says the sources.
 
 - **same**: `torch.npu` has it under the same name. **changed**: another name, or another call.
@@ -69,14 +71,25 @@ def names() -> tuple[str, ...]:
 
 
 @cache
-def answer(line: str, version: str, style: str) -> tuple[str, list[Finding]]:
-    """What a line comes to in a file of its own, and what is said of it."""
+def _answers(ending: str, part: int, version: str, style: str) -> dict[str, tuple[str, list[Finding]]]:
+    """What the line of each name of a program comes to, and what is said of it."""
     settings = Settings(torch_version=version, style=style, helper_file=True)
-    data = f"import torch\nx = {line}\n".encode()
+    lines = [name + ending for name in names()[part::_PROGRAMS]]
+    data = ("import torch\n" + "".join(f"x{at} = {line}\n" for at, line in enumerate(lines))).encode()
     project = ProjectFacts.join([index_source(data, "train.py", settings)])
     result = migrate_source(data, "train.py", settings, project)
-    written = result.data.decode().splitlines()[-1].removeprefix("x = ")
-    return written, [each for each in result.findings if each.code not in _IMPORTS]
+    written = result.data.decode().splitlines()[-len(lines) :]
+    said: list[list[Finding]] = [[] for _ in range(len(lines) + 2)]
+    for each in result.findings:
+        if each.code not in _IMPORTS:
+            said[each.span.line].append(each)
+    return {line: (text.partition(" = ")[2], found) for line, text, found in zip(lines, written, said[2:], strict=True)}
+
+
+def answer(line: str, version: str, style: str) -> tuple[str, list[Finding]]:
+    """What a name, or its call, comes to, and what is said of it."""
+    name = line.removesuffix("()")
+    return _answers(line[len(name) :], names().index(name) % _PROGRAMS, version, style)[line]
 
 
 def word(name: str, written: str, found: Sequence[Finding]) -> str:
