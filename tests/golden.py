@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import difflib
+import os
 import subprocess
 from pathlib import Path
 
-from scripts.regen_samples import SAMPLES, golden_files, migrate, options_for
+from click.testing import CliRunner
+
+from scripts.regen_samples import SAMPLES, golden_files, options_for
+from transplt.faces.cli.main import main
 
 HINT = "if the change is right: python scripts/regen_samples.py, and read the diff"
+
+
+def migrate(source: Path, output: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """What scripts/regen_samples.py does, in this process, which has imported what is needed."""
+    here = os.getcwd()
+    os.chdir(output.parent)
+    try:
+        done = CliRunner(env={"NO_COLOR": "1", "COLUMNS": "120"}).invoke(
+            main, ["-i", str(source), "-o", str(output), *options], "transplt", standalone_mode=False,
+            catch_exceptions=False,
+        )  # fmt: skip
+    finally:
+        os.chdir(here)
+    assert done.return_value in (0, 1), done.output
+    return subprocess.CompletedProcess([], done.return_value, done.stdout, done.stderr)
 
 
 def assert_golden(name: str, scratch: Path) -> None:

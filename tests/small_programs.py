@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,9 @@ def sources(program: SmallProgram) -> dict[str, str]:
     return {path.relative_to(place).as_posix(): path.read_text(encoding="utf-8") for path in place.rglob("*.py")}
 
 
+_PLAIN: dict[str, Written] = {}
+
+
 def write(program: SmallProgram, out: Path, **options: Any) -> Written:
     """Migrate a program into `out`; `distributed=True`, and options by their names in `Options`."""
     source = FOLDER / program.name
@@ -124,6 +128,14 @@ def write(program: SmallProgram, out: Path, **options: Any) -> Written:
     files = {path.relative_to(plan.target).as_posix(): path.read_text(encoding="utf-8")
              for path in sorted(plan.target.rglob("*.py"))}  # fmt: skip
     return Written(plan.target, files, result)
+
+
+def plain(program: SmallProgram) -> Written:
+    """The migration without options, made once in a process; its folder is gone."""
+    if program.name not in _PLAIN:
+        with tempfile.TemporaryDirectory() as folder:
+            _PLAIN[program.name] = write(program, Path(folder))
+    return _PLAIN[program.name]
 
 
 def verdict(written: Written, plain: Written) -> str:

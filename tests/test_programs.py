@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.ranks import Ranks, differences, run_ranks
-from tests.small_programs import SmallProgram, Written, programs, reasons, sources, verdict, write
+from tests.small_programs import SmallProgram, Written, plain, programs, reasons, sources, verdict, write
 from tests.written import faults, launched_alone
 
 #: What fails today, and how: (test, program). What is repaired goes out of here.
@@ -58,9 +58,8 @@ def test_there_are_enough_of_each_kind() -> None:
 
 @cases("distributed", ALL)
 def test_converted_whole_or_not_at_all(program: SmallProgram, tmp_path: Path) -> None:
-    plain = write(program, tmp_path / "plain")
     written = write(program, tmp_path / "many", distributed=True)
-    found = verdict(written, plain)
+    found = verdict(written, plain(program))
     assert found in program.verdicts
     # A refusal gives its reason, and nothing that cannot work; a conversion leaves nothing of itself to do.
     assert bool(reasons(written)) is (found == "refused"), reasons(written)
@@ -92,7 +91,7 @@ def run(program: SmallProgram, written: Written, world: int, **options: Any) -> 
 def converted(program: SmallProgram, tmp_path: Path) -> Written:
     """What `distributed` wrote; skips a program that was refused where that is right, too."""
     written = write(program, tmp_path / "many", distributed=True)
-    if verdict(written, write(program, tmp_path / "plain")) != "converts" and "refused" in program.verdicts:
+    if verdict(written, plain(program)) != "converts" and "refused" in program.verdicts:
         pytest.skip("refused, which is right, too")
     return written
 
@@ -164,7 +163,7 @@ WITH_AMP = [program for program in ALL if program.precision("native")]
 def holds(program: SmallProgram, kind: str, tmp_path: Path) -> None:
     """It is written or refused as it should be, and a refusal has its reason."""
     written = write(program, tmp_path / "amp", **KINDS[kind])
-    converts = written.files != write(program, tmp_path / "plain").files
+    converts = written.files != plain(program).files
     assert ("converts" if converts else "refused") in program.precision(kind)
     told = [finding for finding in written.result.findings if finding.code in ("NPU742", "NPU743", "NPU745")]
     assert converts or told
@@ -219,10 +218,10 @@ def near(one: Ranks, other: Ranks) -> list[str]:
 
 def trained_near(program: SmallProgram, tmp_path: Path, test: str, **options: Any) -> list[str]:
     changed = write(program, tmp_path / "changed", **options)
-    plain = write(program, tmp_path / "plain")
-    if changed.files == plain.files:
+    unchanged = write(program, tmp_path / "plain")
+    if changed.files == unchanged.files:
         pytest.skip(f"nothing of {test} was written")
-    return near(run(program, plain, 1, plain=True), run(program, changed, 1, plain=True))
+    return near(run(program, unchanged, 1, plain=True), run(program, changed, 1, plain=True))
 
 
 CAN_RUN = [program for program in ALL if program.starts == "torchrun" and "left" not in program.verdicts]

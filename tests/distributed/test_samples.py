@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from scripts.regen_samples import DISTRIBUTED, SAMPLES, migrate
+from scripts.regen_samples import DISTRIBUTED, SAMPLES
 from tests.distributed.running import emulated, launched
 from tests.forked import transplt_run
-from tests.golden import assert_golden, assert_stable
+from tests.golden import assert_golden, assert_stable, migrate
 
 
 @pytest.mark.parametrize("name", DISTRIBUTED)
