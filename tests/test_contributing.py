@@ -86,7 +86,7 @@ STEPS = _steps()
 def checkout(tmp_path: Path) -> Path:
     """What the commands of the page need of the repository."""
     folder = tmp_path / "transplt"
-    left = shutil.ignore_patterns("__pycache__", "fuzz", "fixtures", "*.npz")
+    left = shutil.ignore_patterns("fuzz", "fixtures", "*.npz")  # with what is compiled
     for name in ("transplt", "rules", "tests", "scripts"):
         shutil.copytree(ROOT / name, folder / name, ignore=left)
     (folder / "docs" / "reference").mkdir(parents=True)

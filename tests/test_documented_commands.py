@@ -11,9 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.checking.conftest import commit_all
 from tests.processes import unmeasured
+from transplt.faces.cli.main import main
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted(path for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -38,7 +40,7 @@ def environment(bin_folder: Path) -> dict[str, str]:
 
 
 #: Pages with most commands; what these do is shown in tests/checking, tests/test_plan_file.py, tests/test_port.py.
-LONG = ("check.md", "porting.md")
+LONG = ("check.md", "porting.md", "device_agnostic.md", "adaptors.md")
 
 
 @pytest.mark.parametrize(
@@ -91,8 +93,8 @@ def test_options_in_the_documents_exist() -> None:
     """Options that stand in code spans, of the migration or of check."""
     shown = ""
     for name in COMMANDS:
-        command = [sys.executable, "-m", "transplt", *([name] if name else []), "--help"]
-        shown += subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        command = [*([name] if name else []), "--help"]
+        shown += CliRunner().invoke(main, command, prog_name="transplt", catch_exceptions=False).stdout
     for document in DOCUMENTS:
         if document.name in SCRIPTS_OPTIONS:
             continue

@@ -126,10 +126,10 @@ def test_the_tree_is_migrated(tree: Place, migrated: Ran) -> None:
 
 @on_the_tree
 @pytest.mark.parametrize("command", [
-    ("-i", "{project}", "-o", "{out}", "--diff", "--jobs", "0"),
-    ("check", "{project}"),
+    pytest.param(("-i", "{project}", "-o", "{out}", "--diff", "--jobs", "0"), marks=pytest.mark.slow),
     ("check", "{project}", "--format", "json", "--diff"),
-    ("analyze", "{project}"),
+    pytest.param(("check", "{project}"), marks=pytest.mark.slow),
+    pytest.param(("analyze", "{project}"), marks=pytest.mark.slow),
 ], ids=" ".join)  # fmt: skip
 def test_the_tree_is_looked_at(tree: Place, command: tuple[str, ...]) -> None:
     before = tree.photograph()

@@ -52,7 +52,11 @@ ODD: dict[str, tuple[Callable[[Path], object], str]] = {
 odd = pytest.mark.parametrize(("make", "said"), ODD.values(), ids=ODD)
 #: The kinds on which a command without the reader hangs or runs out of memory.
 WORST = ("fifo", "device", "giant", "link")
-worst = pytest.mark.parametrize(("make", "said"), [ODD[name] for name in WORST], ids=WORST)
+#: The reader, above, is tried with each; that a command asks it shows with one, and the long checks try the others.
+worst = pytest.mark.parametrize(
+    ("make", "said"),
+    [pytest.param(*ODD[name], id=name, marks=[] if name == "fifo" else [pytest.mark.slow]) for name in WORST],
+)
 
 
 def transplt(folder: Path, *arguments: str, data: bytes | None = None) -> tuple[int, str]:
