@@ -245,6 +245,7 @@ def test_a_script_runs_in_the_environment_of_its_project(project: Path, own: Pat
     assert "transplt run: runs: " in done.stderr and done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_migration_is_proved_in_the_environment_of_its_project(
     project: Path, own: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -334,6 +334,7 @@ def test_launch_script(transplt_run: Any, tmp_path: Path) -> None:
     assert sorted(p["rank"] for p in report["processes"] if p["rank"]) == ["0", "1"]
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_our_launch_script_takes_all_cards_of_the_emulated_host(transplt_run: Any, tmp_path: Path) -> None:
     """Without --nproc it counts them by npu-smi."""

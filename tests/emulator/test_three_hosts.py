@@ -43,7 +43,7 @@ SOME = ("branch", "kept", "many")
     ("host", "names"),
     [
         ("npu", SOME),
-        ("cuda", SOME),
+        pytest.param("cuda", SOME, marks=pytest.mark.slow),
         *(pytest.param(host, tuple(HEADS), marks=pytest.mark.slow) for host in ("cpu", "npu", "cuda")),
     ],
     ids=lambda value: value if isinstance(value, str) else len(value),

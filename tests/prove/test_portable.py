@@ -89,6 +89,7 @@ def test_it_is_equal_on_both_cards_and_its_tests_end_as_before(tmp_path: Path) -
     assert parts[TESTS] == ("equal", "2 tests with the same outcomes, 1 passed")
 
 
+@pytest.mark.slow
 def test_what_differs_on_cuda_alone_by_less_than_a_rounding_is_seen(tmp_path: Path) -> None:
     change = ("lr=0.1", 'lr=0.1 if DEVICE_TYPE == "npu" else 0.1000001')
     told, parts = proved(tmp_path, change, tests=_TESTS.replace("assert True", "assert False"))

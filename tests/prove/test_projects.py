@@ -245,6 +245,7 @@ def test_an_output_that_is_older_than_its_original(folder: Path, tmp_path: Path)
         find_projects(folder, tmp_path / "out", "tools/train.py", ())
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_package_that_is_started_as_a_module(tmp_path: Path) -> None:
     """By its path, what it imports relatively would not be found."""

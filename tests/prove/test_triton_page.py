@@ -22,6 +22,7 @@ def blocks(kind: str) -> list[str]:
     return re.findall(rf"^```{kind}\n(.*?)^```", SECTION, re.M | re.S)
 
 
+@pytest.mark.slow
 def test_the_example_goes_as_the_page_says(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "main.py").write_text(*blocks("python"))
