@@ -171,8 +171,7 @@ def find_source(path: Path) -> Path:
 
 
 def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Path | None) -> Settings:
-    """The settings of a run over `folder`: the command line over the project's own settings over the defaults. None
-    reads no project: of a file that is seen alone."""
+    """The settings of a run over `folder`, where it is read: the command line over its own settings over defaults."""
     version = torch.version
     base = config.base(folder) if folder else ""
     values = {**_settings_in(config), **_settings_in(options), "torch_version": version, "oldest_torch": torch.oldest,
@@ -201,28 +200,23 @@ def settings_of(options: Options, config: Config, torch: TorchTarget, folder: Pa
         tune=tune,
         adapt=adapt,
         own_card=() if options.isolated else ran_on_own_card(card_named(settings.hardware), version),
-        fixers=_added(options.fixers, folder or Path()),
-        codemods=_codemods(options.codemods, folder or Path()),
+        **_added(options, folder),
         user_rules=(*_rules_of(config), *read_rules([*map(Path, options.rules)])),
     )
 
 
-def _added(names: Sequence[str], folder: Path) -> tuple[tuple[str, str, str, str], ...]:
-    """The fixers of other packages that were named."""
-    if not names:
-        return ()
-    from transplt.edits.added_fixers import find_added
+def _added(options: Options, folder: Path | None) -> dict[str, Any]:
+    """The fixers of other packages and the LibCST codemods that were named."""
+    here, found = Path(os.path.realpath(folder or Path())), {}
+    if options.fixers:
+        from transplt.edits.added_fixers import find_added
 
-    return find_added(names, Path(os.path.realpath(folder)))
+        found["fixers"] = find_added(options.fixers, here)
+    if options.codemods:
+        from transplt.edits.added_codemods import find_codemods
 
-
-def _codemods(names: Sequence[str], folder: Path) -> tuple[tuple[str, str, str, str], ...]:
-    """The LibCST codemods that were named."""
-    if not names:
-        return ()
-    from transplt.edits.added_codemods import find_codemods
-
-    return find_codemods(names, Path(os.path.realpath(folder)))
+        found["codemods"] = find_codemods(options.codemods, here)
+    return found
 
 
 def _rules_of(config: Config) -> tuple[tuple[str, str], ...]:
