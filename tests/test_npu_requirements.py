@@ -52,6 +52,13 @@ def _migrated(source: Path, out: Path, style: str, version: str = "2.12") -> Pat
             "-r requirements.txt\ntorch==2.12.0 ; python_version > '3.8'\ntorch-npu==2.12.0 ; python_version > '3.8'\n"
             f"torchvision==0.27.0 ; python_version > '3.8'\n{_LINES.replace(' pyyaml', '')}",
         ),
+        # pip has no Python, and stops at what only conda has.
+        (
+            "requirements.txt",
+            "python==3.9.12\ntorch>=2.1\nlibgcc-ng==9.1.0\nmkl-service\nnumpy\n",
+            "requirements-npu.txt",
+            f"torch==2.12.0\ntorch-npu==2.12.0\nnumpy\n# Left out, not for pip: libgcc-ng mkl-service python\n{_LINES}",
+        ),
         # pip stops at what is built with CUDA's compiler.
         (
             "requirements.txt",
@@ -339,6 +346,9 @@ def test_a_list_of_one_machine_gets_none(tmp_path: Path, line: str, written: boo
         ({"demo/requirements.txt": "torch>=2.1\n", "demo/app.py": "import torch\nimport spaces\n"},
          "no demo/requirements-npu.txt is written: the programs in demo run on cards of Hugging Face Spaces"),
         ({"demo/requirements.txt": "torch>=2.1\n", "demo/app.py": "import torch\nimport spaces_of_mine\n"}, ""),
+        ({"requirements.txt": "torch>=2.1\nsix=1.15=py36h\n"},
+         'no requirements-npu.txt is written: pip does not read "six=1.15=py36h"'),
+        ({"requirements.txt": "torch>=2.1\ngit+https://host/a.git  # b\n./c\nd[e]>=1; os_name == 'x'\n"}, ""),
         ({"requirements.txt": "torch>=2.1\n", "app.py": "import torch\nimport spaces\n"}, ""),  # the project has more
         ({"other.in": "torch\n", "requirements.txt": "torch==2.2.0\n"}, ""),
         ({f"{each}/requirements.txt": "torch>=2.1\n" for each in "ab"}, ""),

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import filterfalse
 from typing import Any
 
 from transplt.base.disk.walk import Entry
@@ -71,7 +72,14 @@ _OF_CUDA = re.compile(
 _COMMENTS = re.compile(r"^[ \t]*#[^\n]*\n", re.M)
 #: A list for pip in one of conda's, with nothing in it: no installer reads that.
 _EMPTY = re.compile(r"^([ \t]*)-[ \t]+pip:[ \t]*(?:\r?\n|\Z)(?!(?:[ \t]*\r?\n)*\1[ \t]+\S)", re.M)
-_LEFT_OUT = "# Left out, without NPU support:"
+_LEFT_OUT, _NOT_OF_PIP = "# Left out, without NPU support:", "# Left out, not for pip:"
+#: What conda alone has, or what pip has for x86 alone.
+_OF_CONDA = re.compile(
+    r"python|pip|.*-mutex|blas|bzip2|ca-certificates|intel-openmp|ld-impl-.*|lib(?:gcc|gfortran|gomp|stdcxx).*|"
+    r"mkl(?:-.*)?|ncurses|openssl|sqlite|xz|zlib"
+)
+#: A line with a requirement of pip, but for comment and options, and what is no requirement by name.
+_LINE = re.compile(r"^[ \t]*((?!-|\S*[/\\]|\.)[^\s#](?:(?!\s#|\s--|\\\r?\n)[^\r\n])*)", re.M)
 #: The comment behind a version: of another one it may be wrong.
 _REMARK = re.compile(r"\A[ \t]+#[^\r\n]*")
 #: What a script must not be written with.
@@ -92,6 +100,7 @@ _SPACE = marked("no {twin} is written: the programs in {folder} run on cards of 
 _OF_A_SPACE = re.compile(rb"^[ \t]*(?:import|from)[ \t]+spaces\b", re.M)
 _TAKEN = marked("no {twin} is written: another script already has it")
 _LOCAL = marked("no {twin} is written: line {line} names a folder of one machine")
+_UNREAD = marked('no {twin} is written: pip does not read "{line}"')
 _PRINTED = marked("no {twin} is written: conda printed this list on one machine, builds included; write a short one")
 #: A build of conda's, and so many of them at least has what `conda env export` printed.
 _BUILD, _BUILDS = re.compile(r"^[ \t]*(?:-[ \t]+)?[\w.-]+=[\w.!]+=\w+", re.M), 12
@@ -290,7 +299,21 @@ def _of_a_list(
     original = replace(record, findings=tuple(left), ledger=result.ledger, tokens=result.tokens)
     local = _ON_A_MACHINE.search(source.text)  # as pip freeze has printed it
     why = Sentence(_LOCAL, twin=twin, line=source.text.count("\n", 0, local.end()) + 1) if local is not None else ""
+    read = result.data.decode() if f"-r {name}\n" in text else text
+    if unread := next(filterfalse(_is_read, _LINE.findall(read)), "") if name.endswith(".txt") else "":
+        why = Sentence(_UNREAD, twin=twin, line=unread)
     return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original, why=why)
+
+
+def _is_read(line: str) -> bool:
+    """Whether pip reads a line as a requirement."""
+    from packaging.requirements import InvalidRequirement
+    from packaging.requirements import Requirement as OfPip
+
+    try:
+        return bool(OfPip(line.strip()))
+    except InvalidRequirement:
+        return False
 
 
 def _is_settled(finding: Finding, raised: Collection[str]) -> bool:
@@ -313,12 +336,13 @@ def _packages(
     text, raised = _raised(_once(kept, name), name, releases, result)
     listed = requirements_of(text, name, FileKind.REQUIREMENTS)
     names = {normalised(each.name) for each in without_elsewhere(listed)}
-    gone = sorted(left_out & names)
-    on_top = _on_top(name, result, releases, names) if plain and not (raised or gone) else []
-    text = newline.join((*on_top, "")) if on_top else _pinned(text, name, releases.torch, left_out)
+    left = {_LEFT_OUT: left_out & names, _NOT_OF_PIP: {each for each in names if plain and _OF_CONDA.fullmatch(each)}}
+    gone = left_out.union(*left.values())
+    on_top = _on_top(name, result, releases, names) if plain and not (raised or gone & names) else []
+    text = newline.join((*on_top, "")) if on_top else _pinned(text, name, releases.torch, gone)
     if plain and any(each.code == INDEX and (on_top or not each.applied) for each in result.findings):
         text = f"--extra-index-url {CPU_INDEX}{newline}{text}"
-    needs = [" ".join((_LEFT_OUT, *gone))] * bool(gone)
+    needs = [" ".join((said, *sorted(each))) for said, each in left.items() if each]
     needs += [bound for each in result.findings if each.api in raised for bound in each.every_detail(BROUGHT)
               if re.split("[<>=]", bound)[0] not in names]  # fmt: skip
     needs += releases.pins({*imported} - names)[2:]  # which CUDA's users install with torch, as a README says
