@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 from transplt.base.finding import Finding
@@ -37,10 +38,14 @@ _PERHAPS = re.compile(
     r"Add the NPU case|Check(?! what bec| out)|Decide (?!what an)|Do (?!not)|Find out|Keep (?!NPUs)|Test |"
     r".*not supported on"
 )
+#: From which release on is said behind it.
+_NEWER = re.compile(r", which newer releases of \S+ refuse or ignore|(?<=: removed) in newer releases")
 _REPLACE = re.compile(r"^Replace (.+?)(?:, or rewrite (?:it|them) for the NPU)?(?=:|$)")
 _CODE = re.compile(r"(?:(?<!setup)\.py|\.gitmodules)\Z")
 #: What is said in fewer words, of files that stay, than in the reports.
 _SAID = {
+    "Use DistributedDataParallel on several NPUs: DataParallel stops there":
+        "Use DistributedDataParallel, only with several visible NPUs: DataParallel stops there",
     "Check what becomes of devices and backends that scripts and configurations name":
         "On hosts with NPUs set npu or hccl where a configuration names a device or backend",
     "Make CUDA_VISIBLE_DEVICES hold for NPUs, too":
@@ -60,7 +65,8 @@ _GOES_ON = (TOO_OLD, "NPU103", "NPU152")
 NOT_READY = "**Not ready**: on an NPU no program trains"
 #: From which release on something fails, as a message says it: of its own package where it names none.
 _SINCE = re.compile(r"\bsince (some release after )?(?:(torch|Python|NumPy) )?(\d[\d.]*\d)")
-_BESIDE = "What is for NPUs alone goes beside what CUDA and CPU users run and install, which stays."
+#: A text has so many words; what does not fit in is counted.
+_WORDS = 200
 
 
 def body(
@@ -85,10 +91,10 @@ def body(
     if apart := [f"“{visible(each)}”" for each in dict.fromkeys(commits) if each in subjects]:
         lines += [f"{', '.join(apart)}: not for NPUs, and can be merged alone.", ""]
     lines += ["## What was proved", "", *_proved(run, proof, checks)]
-    items = _at_most([*_items(parts)])
+    room = _WORDS - len(" ".join(lines).split()) - len("## What is left - and 9 more".split())
+    items = _at_most([*_items(parts)], room)
     known = f"is known {'for certain ' * (len(sure) < len(stops))}that stops it on an NPU."
-    beside = [_BESIDE, ""] * any(not OF_ANY_DEVICE.issuperset(each.codes) for each in parts)
-    told = [*beside, *items] if items else [f"Nothing {'else ' * bool(first or {*stopped.values()} - {OLD})}{known}"]
+    told = items or [f"Nothing {'else ' * bool(first or {*stopped.values()} - {OLD})}{known}"]
     lines = lines if commits else ["## What this does", "", "No change: there is nothing in this project to convert."]
     return "\n".join([*lines, "", "## What is left", "", *told]) + "\n"
 
@@ -140,9 +146,12 @@ def _by_name(path: str) -> tuple[bool, int, str]:
     return not TO_TRAIN.search(path), path.count("/"), path
 
 
-def _at_most(items: list[str]) -> list[str]:
-    """The first lines of a list, and how many more there are."""
-    return [*items[: MOST - 1], f"- and {len(items) - MOST + 1} more"] if items[MOST:] else items
+def _at_most(items: list[str], room: int = _WORDS) -> list[str]:
+    """The first lines of a list, for which so many words have `room`, and how many more there are."""
+    words = [*accumulate(len(each.split()) for each in items)]
+    most = len(items) if not items[MOST:] and words[-1:] <= [room] else MOST - 1
+    fit = max(sum(each <= room for each in words[:most]), 1)
+    return [*items[:fit], f"- and {len(items) - fit} more"] if items[fit:] else items
 
 
 def _is_met_first(part: Action) -> bool:
@@ -190,7 +199,8 @@ def _items(parts: Sequence[Action]) -> Iterator[str]:
         # Neither whether a script trains nor a function is said: what stops is in the program all the same.
         met = tuple(replace(each, late="" if each.late == "other" else each.late, details=()) for each in part.findings)
         when = [_since(part)] * OF_ANY_DEVICE.issuperset(part.codes)
-        title = visible(part.title) if when else _REPLACE.sub(r"Add code for NPUs beside \1", visible(part.title))
+        pattern, short = (_NEWER, "") if when else (_REPLACE, r"Add code for NPUs beside \1")
+        title = pattern.sub(short, visible(part.title))
         of_backends = part.codes == (_CONFIGURED,) and all("nccl" in each.api for each in part.findings)
         title = _OF_BACKENDS if of_backends else _SAID.get(title, title)
         when += conditions(replace(part, blocks="later", findings=met))
