@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import textwrap
 from dataclasses import replace
@@ -156,7 +157,8 @@ def test_what_is_left_speaks_neither_of_the_tool_nor_of_what_the_branch_settles(
     (project / "requirements.txt").write_text("torch==2.1.0\n")
     commit(project, "more", pkg__many="import torch\n\nnet = torch.nn.DataParallel(torch.nn.Linear(1, 1).cuda())\n")
     left = port(project)[0].partition("## What is left")[2]
-    assert "- Use DistributedDataParallel, only with several visible NPUs: DataParallel stops there (`pkg/many.py:5`)\n" in left
+    several = "- Use DistributedDataParallel, only with several visible NPUs: DataParallel stops there"
+    assert f"{several} (`pkg/many.py:5`)\n" in left
     assert not [word for word in ("transplt", "requirements") if word in left]
     assert port(project)[0].partition("## What is left")[2] == left
 
@@ -433,11 +435,31 @@ def test_a_bound_that_setup_py_takes_from_a_list_is_left_to_do(project: Path) ->
     assert "- Raise the pinned version of torchaudio (`requirements.txt:2`)" in port(project, "--branch", "again")[0]
 
 
+def test_code_of_others_and_of_other_hosts_stays_as_it_is(project: Path) -> None:
+    """A notebook that was opened on Colab, and a project that was copied whole; what the program imports does not."""
+    (project / "lab.ipynb").write_text(json.dumps({
+        "nbformat": 4, "nbformat_minor": 5, "metadata": {"colab": {}}, "cells": [{"cell_type": "code", "id": "a",
+        "metadata": {}, "outputs": [], "execution_count": None, "source": "import torch\nx = torch.ones(1).cuda()\n"}],
+    }), encoding="ascii")  # fmt: skip
+    code = "import torch\n\nx = torch.ones(1).cuda()\ny = x.cuda()\nz = y.cuda()\n"
+    copied = {"setup": "import setuptools\n", "quant__main": code}
+    (folder := project / "third_party/quant/quant").mkdir(parents=True)
+    (folder / "__init__.py").write_text("from . import main\n", encoding="ascii")
+    own = {"net": f"import third_party.used\n{code}", "third_party__used": code}
+    commit(project, "more", **own, **{f"third_party__quant__{each}": text for each, text in copied.items()})
+    text, _ = port(project)
+    assert "**Not ported**: `lab.ipynb`: for Colab, which has no NPUs.\n" in text
+    stays = "third_party/quant/quant/main.py"
+    assert f"**Not ported**: `{stays}`: old or copied code, which no training uses.\n" in text
+    changed = {*git(project, "diff", "--name-only", "main", "npu-port").split()}
+    assert {"net.py", "third_party/used.py"} <= changed and changed.isdisjoint(["lab.ipynb", stays])
+
+
 def test_old_code_stays_as_it_is(project: Path) -> None:
     old = "import numpy as np\nimport torch\n\nx = torch.zeros(1, dtype=np.int).cuda()\ny = np.int(1)\n"
     commit(project, "old", net="import torch\n\nx = torch.ones(1).cuda()\n", train_old=old)
     text = port(project)[0]
-    assert "**Not ported**: `train_old.py`: old code, which nothing else imports.\n" in text
+    assert "**Not ported**: `train_old.py`: old or copied code, which no training uses.\n" in text
     assert "Nothing is known that stops it on an NPU." in text
     assert "train_old.py" not in git(project, "diff", "--name-only", "main", "npu-port")
 
@@ -490,7 +512,7 @@ def test_a_place_says_when_it_is_met_and_is_listed_once(project: Path) -> None:
     commit(project, "more", many=textwrap.dedent(many))
     done = CliRunner().invoke(main, ["port", str(project), "--style", "portable", "--exit-zero"])
     left = [line for line in done.stdout.splitlines() if "many.py" in line]
-    several = "- Use DistributedDataParallel on several NPUs: DataParallel stops there"
+    several = "- Use DistributedDataParallel, only with several visible NPUs: DataParallel stops there"
     assert f"{several} (only with --parallel; `many.py:9`)" in left
     assert sum("transformers >= 4.0 on every device" in line for line in left) == 1  # its list keeps no older release
     assert sum("mixed precision" in line or "CUDA-only code" in line for line in left) == 1

@@ -33,7 +33,7 @@ from transplt.fixers.codemods.cuda_paths import only_on_cuda
 from transplt.fixers.codemods.data_parallel import REPLICAS, cuda_alone, for_cuda_alone, gate_of, replicas_in
 from transplt.fixers.codemods.grad_scalers import is_type
 from transplt.fixers.codemods.rename import needed_import
-from transplt.flow.chooser_place import OLD, STOPS, npu_chooser, stop_of
+from transplt.flow.chooser_place import NO_STOP, STOPS, npu_chooser, stop_of
 from transplt.rules.packages import is_bound
 from transplt.rules.since import may_be_older, only_newer
 from transplt.rules.versions import oldest_held, version_key
@@ -131,7 +131,7 @@ class _Forms(Form):
         """The edits in its place; none where another one has done it. Stays where there is none."""
         node = edit.node
         everywhere = edit.group in _THEMES or edit.code in _EVERYWHERE or edit.api in _ALIASES
-        if edit.user or (everywhere and self.stops != OLD):
+        if edit.user or (everywhere and self.stops not in NO_STOP):
             return [edit]
         if self._comes_to_nothing(edit) or id(node) in self.done:
             return []
@@ -160,7 +160,7 @@ class _Forms(Form):
             starts = (each for each in (*ends.trainers, *ends.failing) if each.encode() in self.work.source.utf8)
             stops = stop_of(self.work.project, next(starts, ""), self.work.settings)
         if stops:
-            message = f"stays as it is: {stops if stops == OLD else f'on an NPU its programs {stops}'}"
+            message = f"stays as it is: {stops if stops in NO_STOP else f'on an NPU its programs {stops}'}"
             self.work.add(self.work.note(edit.node, edit.code, message, level=Level.INFO))
         elif self.theirs:
             raise Stays(f"{self.theirs} chooses the device of the project, for NPUs too", "take the device from there")

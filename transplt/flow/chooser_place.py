@@ -38,8 +38,15 @@ _INSTALLS = {
 #: The detail of what stays since no program on an NPU comes to it: what programs do there instead.
 STOPS = "stops"
 #: What is said there of what nothing comes to, whatever the card, and how such files and folders are called.
-OLD = "old code, which nothing else imports"
-_OLD = re.compile(r"(?:^|/)(?:old|deprecated|archived?|backups?|attic)/|[._-](?:old|bak|backup)\.(?:py|ipynb)$")
+OLD = "old or copied code, which no training uses"
+_OLD = re.compile(
+    r"(?:^|/)(?:old|deprecated|archived?|backups?|attic|third_?party|vendor(?:ed)?|external|submodules|dependencies)/|"
+    r"[._-](?:old|bak|backup)\.(?:py|ipynb)$"
+)
+#: What is said of notebooks for hosts that have no NPUs, and what their facts say that they import.
+ON_COLAB, COLAB = "for Colab, which has no NPUs", "google.colab"
+#: Why files stay that nothing stops.
+NO_STOP = (OLD, ON_COLAB)
 #: What an `__init__` may import without that a file which did without it now needs a package more.
 _HARMLESS = frozenset({*sys.stdlib_module_names, "torch", "numpy"})
 
@@ -159,17 +166,29 @@ def _stopped(project: ProjectFacts) -> dict[str, str]:
     alive = {*living} - ends.keys()
     reached = ((each, why) for path, why in aside.trainers.items() for each in reached_from(layout, path))
     found = _but_of_halves(project, {**{each: why for each, why in reached if each not in alive}, **ends})
-    return {**dict.fromkeys(_old_code(project, layout), OLD), **found}
+    colab = (path for path, facts in placing.items() if path.endswith(".ipynb") and COLAB in facts.imported)
+    return {**dict.fromkeys(_old_code(project, layout), OLD), **dict.fromkeys(colab, ON_COLAB), **found}
+
+
+def is_old(path: str) -> bool:
+    """Whether a path is that of old code, or of what was copied from elsewhere."""
+    return _OLD.search(path) is not None
 
 
 def _old_code(project: ProjectFacts, layout: ImportLayout) -> set[str]:
-    """Files of old code to which nothing else leads, where other code is for CUDA; none that users may import."""
-    old = {path for path in project.placing if _OLD.search(path)}
+    """Files of old code, or copied from elsewhere, to which nothing else leads, where other code is for CUDA; none that
+    users may import, but of a project that was copied whole.
+    """
+    old = {*filter(is_old, project.placing)}
     if all(path in old for path, facts in project.placing.items() if facts.speaks):
         return set()
-    living = closure(layout.edges.keys() - old, lambda path: (edge.target for edge in layout.edges.get(path, ())))
+    # What tools and tests come to in a copy stays, too, where something trains.
+    begun = {path for path in layout.edges.keys() - old if not (project.aside.trains and project.aside.holds(path))}
+    living = closure(begun, lambda path: (edge.target for edge in layout.edges.get(path, ())))
     tops = {path: outermost_package(path, project.placing) for path in old.difference(living)}
-    return {path for path, top in tops.items() if not (top and is_installed(project, posixpath.dirname(top)))}
+    whole = {path for path, top in tops.items() if is_old(f"{posixpath.dirname(top)}/")}
+    return whole.union(each for each, top in tops.items()
+                       if not (top and is_installed(project, posixpath.dirname(top))))  # fmt: skip
 
 
 def _but_of_halves(project: ProjectFacts, found: dict[str, str]) -> dict[str, str]:

@@ -32,6 +32,7 @@ from transplt.engine.files.shell.editor import needs_a_twin
 from transplt.engine.files.shell.launches import JOB, starts
 from transplt.engine.files.shell.script import read_script
 from transplt.engine.files.twin_names import twin_of, twins
+from transplt.flow.chooser_place import is_old
 from transplt.project.helper_files import new_file
 from transplt.project.report.migration_record import FileRecord
 from transplt.project.unread_files import TOP
@@ -134,7 +135,8 @@ def with_twins(
     wanted: dict[int, _Twin] = {}
     uses = [*_code(records)]
     for at, record in enumerate(records):
-        maker = None if any(each in found for each in twins(record.path)) else _MAKERS.get(record.kind)
+        none = is_old(record.path) or any(each in found for each in twins(record.path))
+        maker = None if none else _MAKERS.get(record.kind)
         if maker is not None and (twin := maker(worker, found[record.path], record, uses)) is not None:
             wanted[at] = twin
     _without_doubles(wanted, records)

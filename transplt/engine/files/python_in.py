@@ -5,6 +5,7 @@ Where kernels are to be written in torch, some sources say which version of a ke
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from transplt.base.finding import FileResult, Status
@@ -15,7 +16,7 @@ from transplt.engine.engine import index_source, migrate_source
 from transplt.engine.files.document import text_of
 from transplt.engine.files.kind import FileKind, kind_of
 from transplt.engine.files.native_text import code_of
-from transplt.flow.chooser_place import is_of_a_package
+from transplt.flow.chooser_place import COLAB, is_of_a_package
 from transplt.flow.cuda_builds import is_without_cuda
 from transplt.flow.entry_text import scripts_started
 from transplt.flow.facts import ModuleFacts, ProjectFacts
@@ -29,6 +30,8 @@ from transplt.syntax.modules import PROSE, module_name
 #: Python and C in one language: such a file is migrated where it holds nothing but Python.
 _CYTHON = (".pyx", ".pxd")
 #: Templates; those of other files than .py are no Python, even where it would read them (`device: cuda`).
+#: What notebooks hold that are opened there, also in their metadata.
+_COLAB = re.compile(rb"google\.colab\b|colab\.research|\"colab\"")
 _TEMPLATES = (".j2", ".jinja", ".jinja2")
 
 
@@ -72,6 +75,8 @@ def other_facts(data: bytes, path: str, settings: Settings, files: Files | None 
         known = names or started or switches
         return ModuleFacts(path, "", gives=names, started=started, switches=switches) if known else None
     facts = index_source(text, path, settings.without_themes(), files)
+    if facts.placing is not None and _COLAB.search(data):
+        facts = replace(facts, placing=facts.placing._replace(imported=(*facts.placing.imported, COLAB)))
     return replace(facts, uses_cuda=False, handles_npu=False)
 
 

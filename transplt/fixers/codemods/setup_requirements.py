@@ -17,7 +17,7 @@ from transplt.edits.fixer import Fixer
 from transplt.edits.ignores import Ignores
 from transplt.edits.trees.displays import with_last_row
 from transplt.edits.work import Work
-from transplt.flow.chooser_place import LISTS
+from transplt.flow.chooser_place import LISTS, is_old
 from transplt.flow.import_layout import in_folder
 from transplt.rules.companions import NEWER, no_wheel, older_pins
 from transplt.rules.packages import BOUND, advice_on_requirement, in_its_place, naming
@@ -95,7 +95,7 @@ def _without_torch_npu(work: Work, call: ast.Call) -> Finds:
         if torch.allows(release.torch) is False:
             # pip installs an extra together with what the package requires.
             message = f"{message}, and no extra can: {torch.name}{torch.versions} rules out torch {release.torch}"
-        elif extras is not None and work.take(extras):
+        elif extras is not None and not is_old(work.scan.path) and work.take(extras):
             pin = f"{TORCH_NPU}{of_a_library(work.settings)}"
             said, new = f"an extra with {pin}", with_last_row("npu", f'["{pin}"]')
             if work.once(Ignores).reason(ADDED, extras.lineno, extras.end_lineno or extras.lineno):

@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import Any
 
 from transplt.base.finding import Finding
+from transplt.base.grouped import grouped
 from transplt.base.language import Sentence
 from transplt.base.render.cell import first_of, visible
 from transplt.base.render.verdict import Verdict
@@ -20,7 +21,7 @@ from transplt.engine.actions.action import Action
 from transplt.engine.actions.actions import separate
 from transplt.engine.actions.effort import OF_ANY_DEVICE
 from transplt.engine.actions.groups import aside
-from transplt.flow.chooser_place import OLD
+from transplt.flow.chooser_place import NO_STOP
 from transplt.flow.entry_points import TO_TRAIN
 from transplt.project.port.decisions import decisions
 from transplt.project.report.action_lines import conditions
@@ -94,7 +95,7 @@ def body(
     room = _WORDS - len(" ".join(lines).split()) - len("## What is left - and 9 more".split())
     items = _at_most([*_items(parts)], room)
     known = f"is known {'for certain ' * (len(sure) < len(stops))}that stops it on an NPU."
-    told = items or [f"Nothing {'else ' * bool(first or {*stopped.values()} - {OLD})}{known}"]
+    told = items or [f"Nothing {'else ' * bool(first or {*stopped.values()}.difference(NO_STOP))}{known}"]
     lines = lines if commits else ["## What this does", "", "No change: there is nothing in this project to convert."]
     return "\n".join([*lines, "", "## What is left", "", *told]) + "\n"
 
@@ -132,13 +133,13 @@ def _first(first: Sequence[Action], programs: Mapping[str, Collection[str]]) -> 
 
 
 def _stays(stopped: Mapping[str, str]) -> Iterator[str]:
-    """The files that stay since their programs are `stopped`, or as they are old code."""
-    kinds = [sorted((each for each in stopped if (stopped[each] == OLD) is old), key=_by_name) for old in (False, True)]
-    for files in filter(None, kinds):
+    """The files that stay since their programs are `stopped`, or as they are old code or for other hosts."""
+    kinds = grouped((stopped[each] if stopped[each] in NO_STOP else "", each) for each in sorted(stopped, key=_by_name))
+    for kind, files in sorted(kinds.items()):
         whys = [*dict.fromkeys(visible(stopped[each]).partition(" (")[0] for each in files)]
         named = first_of([f"`{visible(each)}`" for each in files], _MOST_FILES)
         why = f". Programs that come to {'them' if files[1:] else 'it'} on an NPU {first_of(whys, _MOST_WHYS, ', or ')}"
-        yield from (f"**Not ported**: {named}{f': {OLD}' if whys == [OLD] else why}.", "")
+        yield from (f"**Not ported**: {named}{f': {kind}' if kind else why}.", "")
 
 
 def _by_name(path: str) -> tuple[bool, int, str]:
