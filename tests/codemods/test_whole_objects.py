@@ -22,6 +22,33 @@ def told(body: str, version: str = TORCH_VERSIONS[-1]) -> list[str]:
 
 
 @pytest.mark.parametrize(
+    ("made", "kept", "holds"),
+    [
+        ("skips=plain", "skips=skips", ["plain"]),
+        ("skips=plain", "lr=1", []),  # nothing shows that it comes into the state
+        ("skips=0.1", "skips=skips", []),
+        ("skips=args.rate", "skips=skips", []),
+    ],
+)
+def test_the_state_of_an_optimizer_holds_the_functions_of_its_defaults(made: str, kept: str, holds: list[str]) -> None:
+    source = f"""
+        import torch
+        class Mine(torch.optim.Optimizer):
+            def __init__(self, params, skips):
+                super().__init__(params, dict({kept}))
+        def plain(p):
+            return p.ndim == 1
+        def f(args, model, path):
+            optimizer = Mine(model.parameters(), {made})
+            model.load_state_dict(torch.load(path)["model"])
+            torch.save({{"model": model.state_dict(), "optimizer": optimizer.state_dict()}}, path)
+        """
+    found = [each for each in migrate(textwrap.dedent(source)).findings if each.code == "NPU154"]
+    assert [each.message.partition("contains ")[2] for each in found] == holds
+    assert all(each.api == "torch.load" for each in found)
+
+
+@pytest.mark.parametrize(
     ("body", "holds"),
     [
         ("path = args.output\ntorch.save({'args': args, 'model': model.state_dict()}, path)", "args"),

@@ -69,6 +69,7 @@ def _refused_parts(work: Work, call: ast.Call, saved: ast.expr, numpy: NumpyValu
     """The parts of a checkpoint for which torch.load refuses it; `said` are those of other calls, by their ids."""
     parts = [*parts_saved(work, saved)]
     objects = [value for value in parts if _is_object(work, value)]
+    objects += [each for value in parts for each in _functions_of(work, value)]
     arrays = [
         value
         for value in parts
@@ -219,6 +220,20 @@ def _is_object(work: Work, value: ast.expr) -> bool:
         return False
     above = [parent(each) for each in reads]
     return any(node.attr not in _common() for node in of_kind(ast.Attribute, above))
+
+
+def _functions_of(work: Work, value: ast.expr) -> Iterator[ast.expr]:
+    """The functions that an optimizer of the file keeps in its defaults, which its state_dict holds."""
+    match value:
+        case ast.Call(func=ast.Attribute(value=ast.Name() as owner, attr="state_dict")):
+            made = last_value(work.scan, owner)
+            for each in made.keywords if isinstance(made, ast.Call) else ():
+                named = {plain_name(made.func), plain_name(each.value)}  # type: ignore[union-attr]
+                defined = [node for node in work.scan.tree.body if getattr(node, "name", None) in named]
+                calls = of_kind(ast.Call, (node for one in of_kind(ast.ClassDef, defined) for node in ast.walk(one)))
+                kept = (one.arg for call in calls if plain_name(call.func) == "dict" for one in call.keywords)
+                if any(isinstance(node, FUNCTIONS) for node in defined) and each.arg in kept:
+                    yield each.value
 
 
 def _made_as(work: Work, value: ast.expr) -> Iterator[ast.expr]:
