@@ -334,6 +334,8 @@ def test_a_text_says_once_what_an_npu_needs() -> None:
     text = body(["device.py"], ["Choose it"], "torch 2.6 with torch_npu 2.6.0", None, None, [], [], lists)
     needs = "needs CANN and torch-npu; it is written for torch 2.6 with torch_npu 2.6.0."
     assert f"{needs} Packages: `requirements-npu.txt`.\n" in text and text.count("torch_npu 2.6.0") == 1
+    text = body(["device.py"], ["Choose it"], "torch 2.6 with torch_npu 2.6.0", None, None, [], [])
+    assert f"{needs} Packages: `pip install torch==2.6 torch-npu==2.6.0`.\n" in text
 
 
 @pytest.mark.parametrize(

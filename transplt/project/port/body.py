@@ -104,7 +104,9 @@ def _about(modules: Sequence[str], torch: str, lists: Sequence[str]) -> Iterator
     """Where the accelerator is chosen, and what it needs."""
     if modules:
         places = [f"`{visible(each)}`" for each in modules]
-        listed = f" Packages: {' or '.join(f'`{visible(each)}`' for each in lists)}." if lists else ""
+        pins = re.sub(r"(torch\w*) ", r"\1==", torch).replace("torch_npu", "torch-npu").replace(" with", "")
+        packages = [f"`{visible(each)}`" for each in lists] or [f"`pip install {pins}`"]
+        listed = f" Packages: {' or '.join(packages)}." if "-npu" in pins or lists else ""
         yield from (_ABOUT.format(f"{len(places)} files" if places[_MOST_OF_ONE:] else ", ".join(places)), "")
         yield from (f"On an NPU it needs CANN and torch-npu; it is written for {torch}.{listed}", "")
 
