@@ -76,3 +76,20 @@ def test_without_a_version_the_table_decides() -> None:
     word = word_since("4.51.0")
     assert level_and_help(word, []) == (word.level, word.help)
     assert level_and_help(word, [("torch", "==2.1")]) == (word.level, word.help)
+
+
+@pytest.mark.parametrize(
+    ("pins", "wanted"),
+    [
+        ([], ""),
+        ([("pytorch-lightning", ">=2.6"), ("torchmetrics", ">=0.7")], ""),
+        ([("pytorch-lightning", "==1.5.10")], "the project requires pytorch-lightning==1.5.10: require"),
+        ([("pytorch-lightning", ">=2.6"), ("torchmetrics", "<0.7")], "the project requires torchmetrics<0.7: require"),
+    ],
+)
+def test_a_condition_on_a_version_is_said_where_the_project_is_older(
+    pins: list[tuple[str, str]], wanted: str
+) -> None:
+    word = {word.word: word for _, word in places_of(PathPlace)}["accelerator of Lightning"]
+    level, help_ = level_and_help(word, pins)
+    assert level is Level.MANUAL and help_.startswith(wanted or word.help) and help_.endswith(word.help)

@@ -55,8 +55,8 @@ class Value:
 @dataclass(frozen=True, slots=True)
 class GpuWord:
     """The finding for a word. `since` is the package and the first version that handles NPUs under this very word;
-    `holds_from` the package and the first version of which the row speaks. `of`: what is to be done something about,
-    where that is not the word as it stands.
+    `needs` are packages with the versions before which the help is of no use. `holds_from`: the package and the first
+    version of which the row speaks. `of`: what is to be done something about, where that is not the word as it stands.
     """
 
     word: str
@@ -66,6 +66,7 @@ class GpuWord:
     message: str
     help: str
     since: tuple[str, str] | None
+    needs: tuple[tuple[str, str], ...]
     holds_from: tuple[str, str] | None
     of: str
     versions: frozenset[str]
@@ -205,7 +206,8 @@ _KINDS: dict[str, type[Place]] = {
 def packages() -> frozenset[str]:
     """The packages whose versions the rows ask for; no pattern is compiled for that."""
     rows: list[dict[str, Any]] = read_table(TABLE)["words"]
-    return frozenset(row[key]["package"] for row in rows for key in ("since", "from") if key in row)
+    named = {row[key]["package"] for row in rows for key in ("since", "from") if key in row}
+    return frozenset(named.union(*(row.get("needs", ()) for row in rows)))
 
 
 @cache
@@ -240,16 +242,14 @@ def level_and_help(word: GpuWord, pins: Iterable[tuple[str, str]]) -> tuple[Leve
 
     `pins`: packages with the versions that the project asks for (`==4.46.0`).
     """
-    if word.since is None:
-        return word.level, word.help
-    package, first = word.since
-    asked = dict(pins).get(package)
-    if asked is None:
-        return word.level, word.help
-    if only_older(asked, first):
-        return Level.MANUAL, f"the project requires {package}{asked}: require {package}>={first}; {word.help}"
-    if only_newer(asked, first):
-        return Level.INFO, f"{package}{asked} of the project handles it; {word.help}"
+    asked, since = dict(pins), word.since or ("", "0")
+    for package, first in (since, *word.needs):
+        if only_older(asked.get(package, ""), first):
+            wanted = f"the project requires {package}{asked[package]}: require {package}>={first}"
+            return Level.MANUAL, f"{wanted}; {word.help}"
+    package, first = since
+    if package in asked and only_newer(asked[package], first):
+        return Level.INFO, f"{package}{asked[package]} of the project handles it; {word.help}"
     return word.level, word.help
 
 
@@ -264,6 +264,7 @@ def _word(row: dict[str, Any]) -> GpuWord:
         row["message"],
         row["help"],
         (since["package"], since["version"]) if since else None,
+        (*row.get("needs", {}).items(),),
         (first["package"], first["version"]) if first else None,
         row.get("of", ""),
         versions_of(row.get("versions")),

@@ -24,8 +24,8 @@ from transplt.syntax.scan import chain, parent
 
 fixer = Fixer(__name__, code="NPU270", rank=610)
 
-#: What is said of the answers of a card: nobody hears them behind a gate that stays.
-_OF_ANSWERS = frozenset({"NPU241", "NPU242", "NPU503"})
+#: What is said of the answers of a card, or of another gate: nobody hears it behind a gate that stays.
+_OF_ANSWERS = frozenset({"NPU241", "NPU242", "NPU503", "NPU270", "NPU279"})
 #: What is said of a gate that stays, by whether the program stops without CUDA: the code, what happens, what to do.
 _STAYS = {
     True: ("NPU279", "without CUDA the program stops", "port the CUDA code, or remove its callers"),

@@ -137,8 +137,6 @@ class Walk:
                     return self.under(here, node.test, False, behind=True)
                 if node.orelse and leaves(node.orelse):
                     return self.under(here, node.test, True, behind=True)
-        elif isinstance(node, ast.Assert):
-            return self.under(here, node.test, True, behind=True)
         elif isinstance(node, _TRIES):
             caught = here._replace(option=True) if self.tries and goes_on_without(node, LOAD_FAILS) else here
             inner += [(node.body, caught), (node.orelse, caught)]
