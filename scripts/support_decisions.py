@@ -69,6 +69,8 @@ CONTRADICTED = {
         (f"torch.export.{name}" for name in ("export", "save", "load", "ExportedProgram", "ExportedProgram.module")),
         "a program of a module on an NPU was traced, saved, loaded and run by torch_npu 2.13 on the emulated card",
     ),
+    "torch.utils.mobile_optimizer.optimize_for_mobile": "it rewrites a TorchScript program on the host "
+    "(torch/utils/mobile_optimizer.py)",
     "torch.nn.Module.npu": "defined by torch_npu itself",
     "torch.profiler.ProfilerActivity.name": "a property of every enumeration",
     "torch.distributed.fsdp.FullyShardedDataParallel.module": "an attribute of the wrapper",

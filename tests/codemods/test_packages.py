@@ -30,6 +30,19 @@ def test_one_finding_for_a_package() -> None:
     assert [finding.span.line for finding in result.findings] == [1]
 
 
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ("def f():\n    import xformers\n\ndef g():\n    from xformers.ops import unbind\n    import xformers\n", [2, 5]),
+        ("import xformers\n\ndef g():\n    from xformers.ops import unbind\n", [1]),
+        ("def g():\n    from xformers.ops import unbind\n\nimport xformers\n", [4]),
+    ],
+)
+def test_each_function_that_imports_a_package_is_named(lines: str, found: list[int]) -> None:
+    result = migrate(lines)
+    assert [each.span.line for each in result.findings if each.code == "NPU510"] == found
+
+
 @pattern("P51", "P54")
 def test_packages_are_told_apart() -> None:
     assert levels("import xformers\nimport triton\nimport bitsandbytes\n") == [Level.MANUAL] * 3

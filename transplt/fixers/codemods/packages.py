@@ -14,6 +14,7 @@ import re
 from itertools import takewhile
 
 from transplt.base.finding import Level
+from transplt.base.grouped import grouped
 from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.unused_imports import is_listed
@@ -85,14 +86,19 @@ def _of_one_rule(work: Work, needed: list[_Import], members: list[_Import]) -> F
     # a class that the rule names, from a library that can be imported without CUDA
     is_class = isinstance(node, ast.alias) and node.name == last and last[:1].isupper() and not is_bound(rule.old)
     made = _made(work, node) if needed and is_class else None
+    noted = [node]
     if made:
         for each in made:
             used = "" if enclosing_function(each) is None else "later" if is_in_a_branch(each) else "first step"
             yield _note(work, each, rule, api, level, rule.message, used)
         yield work.keep(node, "reported-package")
     elif needed and made is None:
-        late, blocks = _late(needed)
-        yield _note(work, node, rule, api, level, f"{rule.message}{late}", blocks)
+        apart = grouped((enclosing_function(each[0]), each) for each in needed)
+        for several in [needed] if None in apart else apart.values():
+            node, _, api = several[0]
+            late, blocks = _late(several)
+            yield _note(work, node, rule, api, level, f"{rule.message}{late}", blocks)
+            noted.append(node)
     elif not needed and not _elsewhere(node) and _is_there_on_npus(rule):
         message = f"{rule.message}; imported where its package is installed"
         yield _note(work, node, rule, rule.old, level, message, "later")
@@ -102,7 +108,7 @@ def _of_one_rule(work: Work, needed: list[_Import], members: list[_Import]) -> F
     else:
         goes_on = NEVER_MADE if needed else _elsewhere(node) or GOES_ON
         yield _note(work, node, rule, api, Level.INFO, f"{rule.message}; {goes_on}")
-    yield from (work.keep(other, "reported-package") for other, _, _ in members if other is not node)
+    yield from (work.keep(other, "reported-package") for other, _, _ in members if other not in noted)
 
 
 def _missed(work: Work, node: ast.alias | ast.stmt) -> ast.stmt | None:
@@ -153,10 +159,10 @@ def _is_named_in_an_annotation(work: Work, name: str) -> bool:
 
 
 def _late(needed: list[tuple[ast.alias | ast.stmt, Rule, str]]) -> tuple[str, str]:
-    """Where a package is imported that no module imports as it is loaded, and what that blocks; else empty."""
-    functions = [enclosing_function(node) for node, _, _ in needed]
-    first = functions[0]
-    if first is None or any(each is None for each in functions):
+    """The function that imports a package, which no module imports as it is loaded, and what that blocks; else empty.
+    """
+    first = enclosing_function(needed[0][0])
+    if first is None:
         return "", ""
     owner = class_of_method(first)
     name = f"{owner.name}.{first.name}" if owner is not None else first.name
