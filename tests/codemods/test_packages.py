@@ -33,7 +33,7 @@ def test_one_finding_for_a_package() -> None:
 @pytest.mark.parametrize(
     ("lines", "found"),
     [
-        ("def f():\n    import xformers\n\ndef g():\n    from xformers.ops import unbind\n    import xformers\n", [2, 5]),
+        ("def f():\n    import xformers\ndef g():\n    from xformers.ops import unbind\n    import xformers\n", [2, 4]),
         ("import xformers\n\ndef g():\n    from xformers.ops import unbind\n", [1]),
         ("def g():\n    from xformers.ops import unbind\n\nimport xformers\n", [4]),
     ],
