@@ -1009,7 +1009,7 @@ _SKIP = "@pytest.mark.skipif(not torch.cuda.is_available(), reason='no card')\nc
     [
         ("assert has_apex and torch.cuda.is_available(), 'APEX and CUDA required'", "NPU101"),
         ("def f(x, backend):\n    return x.device.type == 'cuda' and backend.supports_cuda", "NPU201"),
-        (f"import pytest\n{_SKIP}        import spconv", "NPU101"),
+        (f"import pytest\n{_SKIP}        import spconv", "NPU270"),
     ],
 )
 def test_a_question_asked_with_what_only_cuda_has_stays(source: str, code: str) -> None:
