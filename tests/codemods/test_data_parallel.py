@@ -63,6 +63,13 @@ def test_torch_is_imported_for_it() -> None:
     assert after.endswith("def wrap(net):\n    return OneCardDataParallel(net)\n")
 
 
+def test_torch_of_a_star_import_is_imported_for_it() -> None:
+    source = "from model import *\n\n\ndef wrap(net):\n    return torch.nn.DataParallel(net)\n"
+    after = migrate(source).data.decode()
+    assert "import torch as torch_\nfrom torch.nn import DataParallel\n\n\nclass OneCardDataParallel(" in after
+    assert after.endswith("def wrap(net):\n    return OneCardDataParallel(net)\n")
+
+
 def test_a_name_that_is_taken() -> None:
     source = "import torch\n\n\nclass OneCardDataParallel:\n    pass\n\n\nx = torch.nn.DataParallel(net)\n"
     assert "\nx = OneCardDataParallel_(net)\n" in migrate(source).data.decode()

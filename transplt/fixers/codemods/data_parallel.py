@@ -12,6 +12,7 @@ from transplt.base.finding import Effort, Level
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.helper import helper, in_file
+from transplt.edits.imports import import_head
 from transplt.edits.new_names import new_names
 from transplt.edits.shared_lines import can_part
 from transplt.edits.trees.names import dotted
@@ -215,9 +216,10 @@ def _place(work: Work, call: ast.Call) -> ast.stmt | None:
     """The statement above which the class goes: below the import of its base, above its use."""
     root = root_name(call.func)
     binding = work.names.import_of(root) if root is not None else None
-    if binding is None:
+    head = import_head(work.scan.tree.body, set()) if binding is None else []  # a star import brings torch
+    if binding is None and not head:
         return None
-    above = binding.node if isinstance(binding.node, ast.stmt) else parent(binding.node)
+    above = head[-1] if binding is None else statement(binding.node)
     if not isinstance(parent(above), ast.Module):
         return None
     place = first_code(work.scan.tree, above)
@@ -238,7 +240,7 @@ def _advice(work: Work) -> str:
         return f"{_SEVERAL}: this file already has DistributedDataParallel for that; start it that way"
     return (
         f"{_SEVERAL}: `transplt -i PROJECT -o OUT distributed -m SCRIPT` writes that into a training script, "
-        "or says why it cannot"
+        "or says why it cannot; until then one card gets the whole batch, which has to fit in its memory"
     )
 
 

@@ -19,6 +19,8 @@ from transplt.rules.pages import class_page
 
 #: Longer source lines are cut around the place.
 _MOST_COLUMNS = 110
+#: Lines of Python that make something.
+_DEFINES = re.compile(r"^(?:class|def) ", re.M)
 #: Of more inserted lines the first alone is shown.
 _MOST_INSERTED = 4
 
@@ -77,6 +79,11 @@ def footer(
         line += ngettext(" ({count} file looked at)", " ({count} files looked at)", result.files)
     yield line + baseline
     yield from _fixable(result, "" if styled else " --style npu", fixing)
+    edits_made = (each.finding.edit for each in result.new if each.fix)
+    if any(not each.before and _DEFINES.search(each.after) for each in edits_made if each is not None):
+        yield gettext(
+            "    (transplt -i counts other edits: it puts functions that edits call into npu_port.py, and imports it)"
+        )
     if not styled and any(item.fix for item in result.new):
         yield gettext("    --style portable instead keeps the code running on CUDA too, and may edit other places")
 
