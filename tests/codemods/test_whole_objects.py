@@ -142,25 +142,28 @@ def numpy_told(body: str, *, files: dict[str, str] | None = None, more: str = ""
 @pytest.mark.parametrize(
     ("body", "holds"),
     [
-        ("torch.save({'acc': np.mean(items)}, path)", "np.mean(items) of NumPy"),
-        ("acc = np.mean(items)\nstate = {'acc': acc, 'lr': 0.1}\ntorch.save(state, path)", "acc of NumPy"),
-        ("acc = 100.0 * np.mean(items)\ntorch.save({'acc': acc}, path)", "acc of NumPy"),
-        ("b = 0.0\nacc = np.mean(items)\nif acc > b:\n    b = acc\ntorch.save({'b': b}, path)", "b of NumPy"),
-        ("cmc = np.asarray(items).astype(np.float32)\nrank = cmc[0]\ntorch.save({'r': rank}, path)", "rank of NumPy"),
-        ("n = 0.0\nn += 1\nr = np.asarray(items).sum(0) / n\ntorch.save({'r': r}, path)", "r of NumPy"),
-        ("out = model(items).cpu().numpy()\ntorch.save({'out': out}, path)", "out of NumPy"),
-        ("log = []\nlog.append(np.mean(items))\ntorch.save({'log': log}, path)", "log of NumPy"),
-        ("m = {}\nm['acc'] = np.mean(items)\ntorch.save({'acc': m['acc']}, path)", "m['acc'] of NumPy"),
-        ("torch.save({'m': {'acc': np.float32(0.5)}}, path)", "{'acc': np.float32(0.5)} of NumPy"),
-        ("m = {}\nm['acc'] = np.mean(items)\ntorch.save({'m': m}, path)", "m of NumPy"),
-        ("t = np.diag(np.ones(3))\nr = t / np.maximum(1, t + 1)\ntorch.save({'r': r}, path)", "r of NumPy"),
-        ("x = {}\nfor i in items:\n    x[i] = [np.zeros(3), 1]\ntorch.save(x, path)", "x of NumPy"),
-        ("b = 0.0\nb = max(b, np.mean(items))\ntorch.save({'b': b}, path)", "b of NumPy"),
-        ("b = 0\nfor i in items:\n    torch.save({'b': b}, path)\n    b = np.mean(i)", "b of NumPy"),
+        ("torch.save({'acc': np.mean(items)}, path)", "np.mean(items) (a NumPy value)"),
+        ("acc = np.mean(items)\nstate = {'acc': acc, 'lr': 0.1}\ntorch.save(state, path)", "acc (a NumPy value)"),
+        ("acc = 100.0 * np.mean(items)\ntorch.save({'acc': acc}, path)", "acc (a NumPy value)"),
+        ("b = 0.0\nacc = np.mean(items)\nif acc > b:\n    b = acc\ntorch.save({'b': b}, path)", "b (a NumPy value)"),
+        (
+            "cmc = np.asarray(items).astype(np.float32)\nrank = cmc[0]\ntorch.save({'r': rank}, path)",
+            "rank (a NumPy value)",
+        ),
+        ("n = 0.0\nn += 1\nr = np.asarray(items).sum(0) / n\ntorch.save({'r': r}, path)", "r (a NumPy value)"),
+        ("out = model(items).cpu().numpy()\ntorch.save({'out': out}, path)", "out (a NumPy value)"),
+        ("log = []\nlog.append(np.mean(items))\ntorch.save({'log': log}, path)", "log (a NumPy value)"),
+        ("m = {}\nm['acc'] = np.mean(items)\ntorch.save({'acc': m['acc']}, path)", "m['acc'] (a NumPy value)"),
+        ("torch.save({'m': {'acc': np.float32(0.5)}}, path)", "{'acc': np.float32(0.5)} (a NumPy value)"),
+        ("m = {}\nm['acc'] = np.mean(items)\ntorch.save({'m': m}, path)", "m (a NumPy value)"),
+        ("t = np.diag(np.ones(3))\nr = t / np.maximum(1, t + 1)\ntorch.save({'r': r}, path)", "r (a NumPy value)"),
+        ("x = {}\nfor i in items:\n    x[i] = [np.zeros(3), 1]\ntorch.save(x, path)", "x (a NumPy value)"),
+        ("b = 0.0\nb = max(b, np.mean(items))\ntorch.save({'b': b}, path)", "b (a NumPy value)"),
+        ("b = 0\nfor i in items:\n    torch.save({'b': b}, path)\n    b = np.mean(i)", "b (a NumPy value)"),
         (
             "rows = []\nfor i in items:\n    rows.append({'y': np.array(i)})\n"
             "if given:\n    rows = [rows[j] for j in given]\ntorch.save(rows, path)",
-            "rows of NumPy",
+            "rows (a NumPy value)",
         ),
     ],
 )
@@ -179,7 +182,7 @@ def rank(items):
 def save(value, other, path):
     torch.save({"value": value, "other": other}, path)
 """
-    assert numpy_told("acc, count = rank(items)\nsave(acc, count, path)", more=more) == ["value of NumPy"]
+    assert numpy_told("acc, count = rank(items)\nsave(acc, count, path)", more=more) == ["value (a NumPy value)"]
     assert numpy_told("acc, count = rank(items)\nsave(count, count, path)", more=more) == []
 
 
@@ -244,9 +247,9 @@ def test_what_a_helper_of_another_file_saves_on_the_first_rank(args: str, count:
 @pytest.mark.parametrize(
     ("call", "holds"),
     [
-        ("save_checkpoint({'model': model.state_dict(), 'acc': acc}, path)", ["acc of NumPy"]),
-        ("tools.save_checkpoint({'model': model.state_dict(), 'acc': acc}, path)", ["acc of NumPy"]),
-        ("save_checkpoint({'model': model.state_dict(), 'acc': table['a']}, path)", ["table['a'] of NumPy"]),
+        ("save_checkpoint({'model': model.state_dict(), 'acc': acc}, path)", ["acc (a NumPy value)"]),
+        ("tools.save_checkpoint({'model': model.state_dict(), 'acc': acc}, path)", ["acc (a NumPy value)"]),
+        ("save_checkpoint({'model': model.state_dict(), 'acc': table['a']}, path)", ["table['a'] (a NumPy value)"]),
         ("save_checkpoint({'model': model.state_dict(), 'acc': table['b']}, path)", []),
         ("save_checkpoint({'model': model.state_dict(), 'acc': float(acc)}, path)", []),
         ("save_plot({'model': model.state_dict(), 'acc': acc}, path)", []),
@@ -256,6 +259,45 @@ def test_what_a_helper_of_another_file_saves_on_the_first_rank(args: str, count:
 def test_numpy_that_a_function_of_another_file_saves(call: str, holds: list[str]) -> None:
     body = f"acc = np.mean(items)\ntable = {{'a': np.zeros(3), 'b': 1}}\n{call}"
     assert numpy_told(body, files=_TOOLS, more="import tools\nfrom tools import save_checkpoint\n") == holds
+
+
+def test_a_score_of_an_object_that_two_branches_save_is_told_once() -> None:
+    metrics = """
+import numpy as np
+
+
+class Metrics:
+    def Mean_Intersection_over_Union(self):
+        return np.nanmean(np.diag(self.table))
+"""
+    source = """
+        import torch
+        from metrics import Metrics
+        from saver import Saver
+
+
+        class Trainer:
+            def __init__(self, args):
+                self.best = 0.0
+                self.rated, self.saver = Metrics(), Saver()
+                self.model = torch.nn.Linear(2, 2).cuda()
+                if args.resume:
+                    torch.load(args.resume)
+
+            def validate(self):
+                score = self.rated.Mean_Intersection_over_Union()
+                better = score > self.best
+                if better:
+                    self.best = score
+                    self.saver.save_checkpoint({"model": self.model.state_dict(), "best": self.best}, better)
+                self.saver.save_checkpoint({"model": self.model.state_dict(), "best": self.best}, better)
+        """
+    saver = "import torch\n\n\nclass Saver:\n    def save_checkpoint(self, state, best):\n"
+    saver += "        torch.save(state, 'a')\n"
+    files = {"metrics.py": metrics, "saver.py": saver}
+    (found,) = [each for each in migrate(source, files=files).findings if each.code == "NPU154"]
+    assert found.message.endswith("it contains self.best (a NumPy value)")
+    assert "save self.best as a number (float)" in found.help
 
 
 def test_the_state_of_numpys_random_numbers() -> None:
@@ -273,7 +315,7 @@ def test_the_state_of_numpys_random_numbers() -> None:
         torch.load("rng.pth")
         """
     (found,) = [each for each in migrate(source).findings if each.code == "NPU154"]
-    assert "np.random.get_state() of NumPy" in found.message and "weights_only=False" in found.help
+    assert "np.random.get_state() (a NumPy value)" in found.message and "weights_only=False" in found.help
 
 
 @pytest.mark.parametrize(

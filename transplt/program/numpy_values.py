@@ -30,7 +30,7 @@ _KEEPS = frozenset(
 )
 #: How functions are called that rate a model.
 _SCORES = re.compile(
-    rb"\s*def\s+(?!test_)\w*(?:eval|valid|test|scor|metric|result|iou|acc|rank|f1|auc|psnr|ssim|bleu|loss|epoch)\w*\(",
+    rb"\s*def\s+(?!test_)\w*(?:eval|valid|test|scor|metric|result|iou|acc|rank|f1|auc|psnr|ssim|bleu|loss|epoch|union|precision|recall)\w*\(",
     re.IGNORECASE,
 )
 _NUMBERS = frozenset({"float", "int", "len", "time"})

@@ -39,8 +39,8 @@ _SAVER = re.compile(
 )
 #: What makes examples and features, which are objects of a class, and running means of observations.
 _MAKES_OBJECTS = re.compile(r"\w*convert_examples_to_features|get_(?:\w+_)?examples|(?:get_)?(?:obs?|ret)_rms")
-_NUMPY_HELP = ("save float(x), or torch.from_numpy(x) for an array; if you trust the file, load it with "
-               "weights_only=False")
+_NUMPY_HELP = ("if you trust the file, load it with weights_only=False; or save {name} as a number (float), or as a "
+               "tensor (torch.from_numpy)")
 _STATE_HELP = "load the file with weights_only=False: the state of NumPy's random numbers holds an array"
 _HELP = ("if you trust the file, load it with weights_only=False (torch>=1.13). Or save plain values instead of {name} "
          "(of a module its state_dict()), and make the object of them again where the file is loaded")
@@ -58,15 +58,16 @@ def saves_of_objects(work: Work, tree: ast.Module) -> Finds:
     numpy = None  # what is known of values of NumPy, in a file that names it, where the project loads checkpoints
     if calls and (b"numpy" in work.source.utf8 or work.project.numpy_results) and work.project.loads:
         numpy = NumpyValues(program_of([work.file], work.project))
-    said: set[int] = set()
+    said: set[object] = set()
     for call in calls.values():
         saved = argument_at(call, 0, "obj")
         if saved is not None and _may_be_loaded(work, call):
             yield from _refused_parts(work, call, saved, numpy, said)
 
 
-def _refused_parts(work: Work, call: ast.Call, saved: ast.expr, numpy: NumpyValues | None, said: set[int]) -> Finds:
-    """The parts of a checkpoint for which torch.load refuses it; `said` are those of other calls, by their ids."""
+def _refused_parts(work: Work, call: ast.Call, saved: ast.expr, numpy: NumpyValues | None, said: set[object]) -> Finds:
+    """The parts of a checkpoint for which torch.load refuses it; `said` are those of other calls, by their ids, and
+    what was said of loads."""
     parts = [*parts_saved(work, saved)]
     objects = [value for value in parts if _is_object(work, value)]
     objects += [each for value in parts for each in _functions_of(work, value)]
@@ -76,17 +77,20 @@ def _refused_parts(work: Work, call: ast.Call, saved: ast.expr, numpy: NumpyValu
         if numpy is not None and (_is_random_state(work, value) or numpy.holds(work.file, value))
     ]
     if objects or arrays:
-        named = [*map(work.text, objects), *(f"{work.text(value)} of NumPy" for value in arrays)]
+        named = [*map(work.text, objects), *(f"{work.text(value)} (a NumPy value)" for value in arrays)]
         message = f"torch.load refuses this checkpoint since torch 2.6: it contains {', '.join(dict.fromkeys(named))}"
         at = (objects or arrays)[0]
         if id(at) in said:
             return  # the dict is saved in two places
         said.add(id(at))
         of_arrays = _STATE_HELP if _is_random_state(work, at) else _NUMPY_HELP
-        help = _HELP.format(name=work.text(at)) if objects else of_arrays
+        help = (_HELP if objects else of_arrays).format(name=work.text(at))
         if work.scan.path not in (loading := work.project.loads) and len(loading) == 1:
             help = f"{help}. It is loaded in {loading[0]}"
-        yield from (refused_load(work, load, message, help) for load in _loads_of(work, call, at))
+        for load in _loads_of(work, call, at):
+            if (id(load), message) not in said:  # another call saves the same
+                said.add((id(load), message))
+                yield refused_load(work, load, message, help)
 
 
 def refused_load(work: Work, load: ast.expr, message: str, help: str) -> Note:
