@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.harness import check_noop, migrate, pattern
-from transplt.base.finding import Level
+from transplt.base.finding import Effort, Level
 
 
 def levels(source: str) -> list[Level]:
@@ -340,3 +340,26 @@ def test_what_raises_because_an_import_failed_is_said_there(body: str) -> None:
 def test_what_a_program_does_without_an_import_is_a_remark(body: str) -> None:
     (found,) = migrate(f"{TRIED}\n\ndef f(x):\n{body}").findings
     assert not found.open and found.code == "NPU510"
+
+
+def test_what_a_project_is_built_on_takes_days() -> None:
+    names = "Trainer, Config, Monitor, Padder, Evaluator, Callback, Metric, Loss"
+    efforts = [
+        each.effort
+        for taken in (names, "Trainer, Config")
+        for each in migrate(f"import torch\nfrom collie import {taken}\n").findings
+        if each.code == "NPU510"
+    ]
+    assert efforts == [Effort.HIGH, Effort.MEDIUM]
+
+
+def test_no_package_is_advised_in_its_own_repository() -> None:
+    source = "import torch\nfrom collie import Trainer\n"
+    helps = [
+        each.help
+        for files in ({}, {"lomo_optim/__init__.py": "x = 1\n"})
+        for each in migrate(source, files=files).findings
+        if each.code == "NPU510"
+    ]
+    assert ["lomo-optim" in each for each in helps] == [True, False]
+    assert helps[1].startswith("instead: transformers with deepspeed")

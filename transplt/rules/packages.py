@@ -233,14 +233,13 @@ def advice_on_requirement(
     shown, needed = "".join(versions.split()), _needed(row, met)
     if not needed or not _below(versions, numbers_of(needed)):
         message = (
-            f"the requirement {name} {shown} limits it to versions below {first}, from which on it supports NPUs; "
-            "the project uses nothing of it that needs that"
+            f"the requirement {name} {shown} only allows releases older than {first}, the first with support for NPUs; "
+            "the project does not use that support"
         )
         return PackageAdvice(TOO_OLD, message, "", normalised(name), level=Level.INFO)
     first = needed
     message = (
-        f"the requirement {name} {shown} limits it to versions below {first}, the first version that works "
-        "with torch_npu"
+        f"the requirement {name} {shown} only allows releases older than {first}, the first that works with torch_npu"
     )
     help_text = f"require {name}>={first}" + (f"; {row['raising']}" if "raising" in row else "")
     loads = (version for version, names in row.get("floors", {}).items() if "*" in names)

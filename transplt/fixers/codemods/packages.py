@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from itertools import takewhile
 
-from transplt.base.finding import Level
+from transplt.base.finding import Effort, Level
 from transplt.base.grouped import grouped
 from transplt.edits.edit import Finds, Note
 from transplt.edits.fixer import Fixer
@@ -38,6 +39,8 @@ from transplt.syntax.nodes import (
 )
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
+#: A file that takes so many names of a package is rewritten rather than changed.
+_MANY = 8
 #: An import, the rule that reports it, and the full name that it brings.
 _Import = tuple[ast.alias | ast.stmt, Rule, str]
 
@@ -81,6 +84,8 @@ def packages_of_the_file(work: Work, tree: ast.Module) -> Finds:
 def _of_one_rule(work: Work, needed: list[_Import], members: list[_Import]) -> Finds:
     """What is said of the imports that one rule reports, some of which the program needs."""
     node, rule, api = (needed or members)[0]
+    if rule.effort is Effort.MEDIUM and len({each for _, _, each in members}) >= _MANY:
+        rule = replace(rule, effort=Effort.HIGH)  # the program is built on it
     level = rule.level if rule.level is not Level.SAFE else Level.MANUAL
     last = rule.old.rpartition(".")[2]
     # a class that the rule names, from a library that can be imported without CUDA
@@ -202,8 +207,11 @@ def _note(
     blocks: str = "",
 ) -> Note:
     effort = rule.effort if level is Level.MANUAL else None
-    blocks = blocks or rule.blocks
-    return Note(work.source.extent(node), rule.code, level, message, api, rule.help, effort, blocks=blocks)
+    blocks, others = blocks or rule.blocks, rule.help.removeprefix("instead: ").split(", or ")
+    path_of = work.project.path_of  # what the project is itself, `lomo-optim` of lomo_optim, is no advice to it
+    others = [each for each in others if not any(map(path_of, re.findall(r"\w+_\w+", each.replace("-", "_"))))]
+    help = f"instead: {', or '.join(others)}" if others and rule.help.startswith("instead: ") else rule.help
+    return Note(work.source.extent(node), rule.code, level, message, api, help, effort, blocks=blocks)
 
 
 def _elsewhere(node: ast.alias | ast.stmt) -> str:
