@@ -619,12 +619,13 @@ def rows_of(package: list[Package], seen: Seen) -> Iterator[dict[str, Any]]:
             row = {"names": names, "since": _since(dist, without)}
         if how:
             row |= {"()": {"method": True}, "self": {"attribute": True}}.get(how, {"keyword": how})
-        no_more = dict.fromkeys(("", "self"), "has {{name}}: {} had it") | {"()": "has the method {{name}}: {} had it"}
-        no_more.setdefault(how, f"takes {how}= here: {{}} did")
+        no_more = dict.fromkeys(("", "self"), f"{dist} no longer has {{name}}")
+        no_more |= {"()": f"{dist} no longer has the method {{name}}"}
+        no_more.setdefault(how, f"{{name}} of {dist} no longer takes {how}=")
         look = f"look for a replacement in the release notes of {dist}" + ("" if older else ", or keep a copy")
         yield row | {
             "each": True,
-            "message": f"{dist} no longer {no_more[how].format(had)}, {without} does not",
+            "message": f"{no_more[how]} (removed after {had}, in {without} at the latest)",
             "help": answer or look,
             "source": f"the wheels of {dist} {had} and {without}",
         }

@@ -525,12 +525,27 @@ def test_what_stops_an_import_stops_it_for_each_package_of_a_file(late: str, blo
         (at("a.py", 1, "NPU293", "pkg_resources", help="ask for another"),
          "Replace pkg_resources, which setuptools 82 removed, or require setuptools<82", "ask for another"),
         (at("a.py", 1, "NPU293", "transformers", help="rename it"),
-         "Update the uses of transformers, which newer releases of transformers refuse or ignore", "rename it"),
+         "m: rename it", "rename it"),
     ],
 )  # fmt: skip
 def test_a_title_names_what_to_install(found: Finding, title: str, how: str) -> None:
     (action,) = actions_of([found])
     assert (action.title, action.how, action.effort) == (title, how, Effort.LOW)
+
+
+@pytest.mark.parametrize(
+    ("said", "title"),
+    [
+        ([("f takes no x", "write y=")] * 2, "f takes no x: write y="),
+        ([("f takes no x", "write " + "y" * 60)], "Update the uses of p: f takes no x"),
+        ([("p calls this method no longer", "write y=")], "Update the uses of p, which"),
+        ([("f takes no x", "write y="), ("f takes no z", "write y=")], "Update the uses of p, which"),
+    ],
+)
+def test_one_thing_that_a_release_refuses_is_its_title(said: list[tuple[str, str]], title: str) -> None:
+    found = [at("a.py", line, "NPU293", "p", message, help=help) for line, (message, help) in enumerate(said, 1)]
+    (action,) = actions_of(found)
+    assert action.title == title + " newer releases of p refuse or ignore" * title.endswith("which")
 
 
 @pytest.mark.parametrize(

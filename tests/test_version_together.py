@@ -299,7 +299,7 @@ BLOCKED = [
      "torch.cuda.nvtx.range_push is missing (torch 2.1-2.6, 2.8)"),
     ("import torch\nprint 'python 2', torch.cuda.nvtx.range_push\n", NEWEST, ""),
     ("import torch\nclass S(torch.utils.data.Sampler):\n    def __init__(self, d):\n        super().__init__(d)\n",
-     "2.9", "Sampler.__init__ takes no argument since torch 2.10: TypeError (torch 2.10-2.14)"),
+     "2.9", "Sampler.__init__ raises a TypeError for its argument since torch 2.10 (torch 2.10-2.14)"),
     ("import torch\nclass S(torch.utils.data.Sampler):\n    def __init__(self, d):\n        super().__init__()\n",
      NEWEST, ""),
     ("import torch, torchvision\ntorchvision.ops.nms(boxes, scores, 0.5)\n", NEWEST, ""),

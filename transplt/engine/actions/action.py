@@ -27,7 +27,7 @@ _HEADINGS = {
     ),
     "numbers": marked("computes wrong numbers: the program runs, but its results are not those of the original"),
     "later": marked("stops later: after the first training step, with some options, or in scripts that do not train"),
-    "slow": marked("runs slower: the program is correct, but not as fast as it could be"),
+    "slow": marked("runs slower: the program computes the same, but not as fast as it could"),
     "tidy": marked("cosmetic: the program runs the same without this"),
     "aside": marked("not used by training: tests, tools and old code"),
     "beside": marked("stops another program of the project: it has a folder of its own; the main program runs"),

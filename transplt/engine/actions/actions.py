@@ -181,6 +181,8 @@ _CONTAINER = re.compile(r"--gpus|--runtime|nvidia-(?:docker|container)")
 _MODULES = "NPU816"
 #: Actions that are about the findings of their own code first: images, and what divides batches.
 _LEADING = frozenset({IMAGE, WRAPPED})
+#: What newer releases refuse: one message is a title, and a help that is no longer than this stands there as well.
+_REFUSED, _SHORT = "NPU293", 60
 #: A submodule that is not checked out.
 _SUBMODULE = "NPU866"
 
@@ -228,6 +230,10 @@ def _action(draft: _Draft, kernels: Mapping[str, str]) -> Action:
         title = Sentence(title.template, **{**title.values, "name": _subject(draft)})
     if named := _things(draft):
         title = Sentence(marked("{title}: {things}"), title=title, things=named)
+    said = {(each.message, each.help) for each in findings if draft.group.kind == _REFUSED}
+    for message, help in said if len(said) == 1 and " this " not in findings[0].message else ():
+        uses = Sentence(marked("Update the uses of {name}: {things}"), **{**title.values, "things": message})
+        title = Sentence("{title}: {things}", title=message, things=help) if len(help) <= _SHORT else uses
     count = Counter(finding.code for finding in findings)
     return Action(
         title=title,
