@@ -117,7 +117,7 @@ def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]
             len(separate(done.left)), hours=hours_of(done.left),
         ) + (
             gettext(
-                "; transplt -i {project} -o OUT --style portable reports them, with what this branch settles",
+                "; transplt -i {project} -o OUT --style portable lists them, beside what this branch has done",
                 project=shlex.quote(project),
             )
             if done.body else gettext("; NPU_PORT.md on the branch lists them")

@@ -189,13 +189,14 @@ class _Binds(NamedTuple):
 #: What a string is, asked in turn: the reason for which it stays, or what is said of it.
 _MEANINGS: tuple[tuple[Callable[[_Text], object], str | _Binds], ...] = (
     (_Text.is_source, _Binds(
-        "CUDA source code in a string", "write the kernel for the NPU, or use its operators", Effort.HIGH)),
+        "CUDA source code in a string", "rewrite the kernel in Ascend C, or call operators of torch or torch_npu",
+        Effort.HIGH)),
     (_Text.is_prose, "text"),
     (lambda text: _OPERATOR.fullmatch(text.value) and "operator" not in text.kinds, _Binds(
         "the operator {value!r} only runs on CUDA",
         "call the operator of torch that does the same; the NPU has no kernel under this name", Effort.MEDIUM)),
     (lambda text: _THROUGH_MODULE.fullmatch(text.value), _Binds(
-        "{value!r} is a CUDA name in a string", "use the NPU counterpart", Effort.LOW, "NPU204")),
+        "{value!r} is a CUDA name in a string", "write the name of the NPU counterpart", Effort.LOW, "NPU204")),
     (_Text.is_python, _Binds(
         "Python code in a string uses CUDA", "write it for the NPU by hand, if the program runs it", Effort.LOW)),
     (_Text.has_statements, _Binds(
@@ -222,7 +223,7 @@ _MEANINGS: tuple[tuple[Callable[[_Text], object], str | _Binds], ...] = (
     (_Text.is_shipped, "own-string"),
     (lambda text: re.fullmatch(r"\S+\.cuh?", text.value), _Binds(
         "{value!r} is a CUDA source, which an NPU host cannot compile",
-        "write the kernel for the NPU, or use its operators", Effort.MEDIUM)),
+        "rewrite the kernel in Ascend C, or call operators of torch or torch_npu", Effort.MEDIUM)),
     (_Text.is_of_the_toolkit, _Binds(
         "{value!r} belongs to the CUDA toolkit", "an NPU host has none: skip this there", Effort.MEDIUM)),
     (lambda text: _ENVIRONMENT.fullmatch(text.value) and "key" not in text.kinds, _Binds(

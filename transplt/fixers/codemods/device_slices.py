@@ -100,7 +100,7 @@ def _shift(work: Work, bound: ast.expr) -> Finds:
     yield Edit(
         bound,
         "NPU209",
-        f"position {old} in a device string -> {new}: 'npu' is one letter shorter than 'cuda'",
+        f"position {old} in a device string -> {new}, as 'npu' is one letter shorter than 'cuda'",
         new,
     )
 

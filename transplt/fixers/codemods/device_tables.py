@@ -86,7 +86,7 @@ def _table(work: Work, display: ast.Dict, rows: list[tuple[ast.expr, ast.expr]])
     yield Edit(
         display,
         "NPU209",
-        f"beside its row {names}, this table needs one for the NPU: added",
+        f"this table by device gets an entry for the NPU beside {names}",
         with_rows(set(texts), _for_npu, {} if loads else texts),
         writes_npu=True,
     )

@@ -147,7 +147,8 @@ def conditions(action: Action) -> Iterator[str]:
     if action.aside or where is None or len(options) > _MOST_PARTS:
         return
     # What ends in `=` is an argument of a function.
-    named = (gettext("the argument {name}", name=each[:-1]) if each[-1] == "=" else each for each in sorted(options))
+    said = gettext("the setting {name}"), gettext("the argument {name}")
+    named = (said["." not in each].format(name=each[:-1]) if each[-1] == "=" else each for each in sorted(options))
     clauses = [gettext("with {options}", options=gettext(" or ").join(named))] * bool(options)
     clauses += [where] * bool(rest)
     called = not options and any(each.late != "other" for each in rest)  # it says where, and a training may call it

@@ -18,12 +18,12 @@ from transplt.rules.pages import DiagnosticError, load
 
 _MOST, _MOST_LINES, _MOST_CODES = 4, 12, 2
 _OPTION = marked("Run the migration with this option, which makes the edits that it can:")
-_REQUIREMENT = marked("In the requirements:")
+_REQUIREMENT = marked("Add to the requirements:")
 _COMMAND = marked("On the command line:")
-_RECIPE = marked("In the Dockerfile:")
-_PLACE = marked("In its place:")
+_RECIPE = marked("Write in the Dockerfile:")
+_PLACE = marked("Write instead:")
 _CODE = marked("For example, write:")
-_EXAMPLE = marked("In the code, as in the example of its page:")
+_EXAMPLE = marked("An example, with names of its own:")
 _UNSAFE = "--unsafe-fixes"
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 #: The forms in which helps give what is to be written, where it goes, and how it is written there.

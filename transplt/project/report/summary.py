@@ -134,7 +134,8 @@ def _happened(result: RunResult) -> Iterator[str]:
 
 def _failed(result: RunResult) -> Iterator[str]:
     reasons = [
-        (shown(record.path), record.findings[0].message if record.findings else record.status.value)
+        (shown(record.path) + f":{found[0].span.line}" * (found[0].span.line > 1), found[0].message)
+        if (found := record.findings) else (shown(record.path), record.status.value)
         for record in result.failed
     ]
     reasons += [(shown(finding.path), finding.text) for finding in result.unread]
