@@ -58,7 +58,7 @@ def test_what_goes_before_a_line_says_so_for_several_places() -> None:
     items = tuple(said_at(line, edit=import_, level=Level.SAFE) for line in (3, 7))
     text = render(CheckResult(items=items, files=1), "text")
     assert "= insert: import torch_npu\n" in text
-    assert text.endswith("= the same in 1 more place: (the lines are shown without it)\na.py:7:5: call(7)\n\n")
+    assert text.endswith("= the same in 1 more place: (each line as it is now)\na.py:7:5: call(7)\n\n")
 
 
 def test_a_whole_line_has_its_carets_below_it() -> None:

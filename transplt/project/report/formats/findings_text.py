@@ -150,7 +150,7 @@ def _block(item: CheckedFinding, others: Sequence[CheckedFinding], color: bool) 
     if others:
         places = ngettext("the same in {count} more place:", "the same in {count} more places:", len(others))
         if finding.edit is not None and finding.edit.operation is Operation.INSERT:
-            places += gettext(" (the lines are shown without it)")
+            places += gettext(" (each line as it is now)")
         yield f"{pad} = {places}"
     for each in others:
         text = next((text for number, text in each.lines if number == each.finding.span.line), "").strip()
