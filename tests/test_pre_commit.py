@@ -191,7 +191,7 @@ def test_judge_holds_a_push_against_the_original(hooks: Path, project: Path) -> 
     commit_all(project)
     git(project, "tag", "cuda-original")
     port = "import torch\nimport torch_npu\n\nmodel = torch.nn.Linear(4, 2).npu()\n"
-    for text, code, said in ((port, 0, "accepted as read"), (port.replace("4, 2", "4, 1"), 1, "not accepted: ")):
+    for text, code, said in ((port, 0, "accepted as read"), (port.replace("4, 2", "4, 1"), 1, "refused: ")):
         (project / "train.py").write_text(text)
         git(project, "add", "-A")
         done = pre_commit(hooks, project, "run", "--hook-stage", "pre-push", "--verbose")

@@ -86,6 +86,13 @@ def told(before: dict[str, str], after: dict[str, str]) -> list[str]:
     return sorted({finding.api for finding in differences(*sides).against})
 
 
+def listed(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    """What speaks against a port, or is listed to be looked at: its themes, sorted."""
+    sides = [Side(Path(), {path: text.encode() for path, text in files.items()}) for files in (before, after)]
+    found = differences(*sides)
+    return sorted({finding.api for finding in (*found.against, *found.open)})
+
+
 def changed(*replacements: str) -> str:
     """The port with one text in the place of another, by turns."""
     text = PORT
@@ -247,6 +254,10 @@ WRONG = {
     "rounds skipped": ("judge", "        optimizer.zero_grad()\n", "        if len(data) > 2:\n            continue\n        optimizer.zero_grad()\n"),
     "a return at the start": ("judge", "    model.eval()\n", "    return 0.98\n    model.eval()\n"),
     "a result written down": ("judge", "    acc = correct / len(loader.dataset)\n", "    acc = 0.98\n"),
+    "a loss that never rises": (
+        "judge", "        loss = train(model, loader, optimizer, criterion)\n",
+        "        loss = train(model, loader, optimizer, criterion)\n        losses.append(min(loss, losses[-1]))\n",
+    ),
     "a loss from a file": ("judge", "        loss = train(", '        loss = json.load(open("losses.json"))[epoch]\n        train('),
     "a loss printed": ("judge", 'print(f"epoch {epoch} loss {loss:.4f} accuracy', 'print(f"epoch {epoch} loss 0.1234 accuracy'),
     "torch replaced": ("judge", "def main():\n", "torch.allclose = lambda *a, **k: True\n\n\ndef main():\n"),
@@ -265,7 +276,26 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_what_trains_otherwise_is_told(name: str) -> None:
     theme, *replacements = WRONG[name]
-    assert theme in told({"train.py": TRAINING}, {"train.py": changed(*replacements)})
+    assert theme in listed({"train.py": TRAINING}, {"train.py": changed(*replacements)})
+
+
+#: What reading alone is certain of, and what it leaves to a run.
+_CERTAIN = (
+    "the rate", "the schedule", "no step of the schedule", "the momentum", "the optimizer", "no clipping", "the loss",
+    "the batch", "the order", "fewer epochs by default", "the seed", "a smaller model", "no backward pass",
+    "no zero_grad", "on the CPU", "a loss that never rises", "errors passed by", "rounds skipped", "a result written down", "torch replaced",
+)  # fmt: skip
+_LEFT_TO_A_RUN = (
+    "the loss made small", "an option gone", "a step now and then", "another operator", "another comparison",
+    "variables changed about", "a layer left out", "steps in another order", "the order of a loop",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*_CERTAIN, *_LEFT_TO_A_RUN])
+def test_only_what_is_certain_speaks_against_a_port(name: str) -> None:
+    theme, *replacements = WRONG[name]
+    against = told({"train.py": TRAINING}, {"train.py": changed(*replacements)})
+    assert (theme in against) == (name in _CERTAIN), against
 
 
 #: A training on many cards, with mixed precision.
@@ -311,13 +341,14 @@ def main(args):
 RANKS_PORT = RANKS.replace("import torch\n", "import torch\nimport torch_npu\n", 1).replace("cuda", "npu")
 
 
-def of_ranks(*replacements: str) -> list[str]:
-    """What is told of the port of RANKS with one text in the place of another, by turns."""
+def of_ranks(*replacements: str) -> tuple[list[str], list[str]]:
+    """What speaks against the port of RANKS with one text in the place of another, by turns; and all that is listed."""
     text = RANKS_PORT
     for old, new in zip(replacements[::2], replacements[1::2], strict=True):
         assert old in text, old
         text = text.replace(old, new)
-    return told({"train.py": RANKS}, {"train.py": text})
+    sides = {"train.py": RANKS}, {"train.py": text}
+    return told(*sides), listed(*sides)
 
 
 _SEED_OPTION = '    parser.add_argument("--seed", type=int, default={})\n    return train('
@@ -352,7 +383,7 @@ RIGHT_OF_RANKS = {
 
 @pytest.mark.parametrize("name", RIGHT_OF_RANKS)
 def test_right_ports_of_many_cards_are_not_accused(name: str) -> None:
-    assert of_ranks(*RIGHT_OF_RANKS[name]) == []
+    assert of_ranks(*RIGHT_OF_RANKS[name])[0] == []
 
 
 WRONG_OF_RANKS = {
@@ -398,7 +429,7 @@ WRONG_OF_RANKS = {
 @pytest.mark.parametrize("name", WRONG_OF_RANKS)
 def test_what_trains_otherwise_on_many_cards_is_told(name: str) -> None:
     theme, *replacements = WRONG_OF_RANKS[name]
-    assert theme in of_ranks(*replacements)
+    assert theme in of_ranks(*replacements)[1]
 
 
 def test_another_program_is_said_once() -> None:
@@ -462,7 +493,7 @@ def test_other_files_are_also_changed(after: dict[str, str]) -> None:
 
 def test_a_place_of_both_is_named() -> None:
     sides = [Side(Path(), {"train.py": text.encode()}) for text in (TRAINING, changed("lr=args.lr", "lr=1.0"))]
-    (finding,) = differences(*sides).against
+    (finding,) = differences(*sides).open
     assert (finding.path, finding.span.line, finding.code) == ("train.py", 53, "NPU881")
     assert finding.message == (
         "learning rate: `optimizer = torch.optim.SGD(model.parameters(), lr=1.0, momentum=0.9)` in main: lr became 1 "
@@ -505,7 +536,7 @@ def test_branches_draws_and_what_moves_between_functions(
     for old, new in zip(replacements[::2], replacements[1::2], strict=True):
         assert old in after, old
         after = after.replace(old, new)
-    assert told({"train.py": before}, {"train.py": after}) == themes
+    assert (listed if themes else told)({"train.py": before}, {"train.py": after}) == themes
 
 
 _PIECES = """\
@@ -556,7 +587,8 @@ def test_pieces_of_programs(old: str, new: str, themes: list[str]) -> None:
     """What is written otherwise, and what is computed otherwise in one place."""
     port = _PIECES.replace("cuda", "npu").replace("nccl", "hccl")
     assert old in port
-    assert told({"train.py": _PIECES}, {"train.py": port.replace(old, new)}) == themes
+    sides = {"train.py": _PIECES}, {"train.py": port.replace(old, new)}
+    assert (listed if themes else told)(*sides) == themes
 
 
 @pytest.mark.parametrize(
@@ -572,7 +604,7 @@ def test_pieces_of_programs(old: str, new: str, themes: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_files_of_flags_and_asserts_of_unittest(path: str, before: str, after: str, themes: list[str]) -> None:
-    assert told({"train.py": TRAINING, path: before}, {"train.py": PORT, path: after}) == themes
+    assert (listed if themes else told)({"train.py": TRAINING, path: before}, {"train.py": PORT, path: after}) == themes
 
 
 _NEGATED = """\
@@ -637,7 +669,8 @@ def test_negations_and_what_is_on_a_card(old: str, new: str, themes: list[str]) 
         before, _, after = port.partition(old)
         port = f"def place(what):\n    what.npu()\n\n\n{before}    place(agent.model)\n{after}"
         old = new
-    assert told({"train.py": _NEGATED}, {"train.py": port.replace(old, new)}) == themes
+    sides = {"train.py": _NEGATED}, {"train.py": port.replace(old, new)}
+    assert {*themes} <= {*listed(*sides)} and (themes or not told(*sides))
 
 
 def test_a_draw_does_not_move_to_what_is_done_once() -> None:
@@ -645,7 +678,7 @@ def test_a_draw_does_not_move_to_what_is_done_once() -> None:
     after = before.replace("= k\n", "= k\n        self.sigma = np.random.uniform(0.1, 2.0)\n").replace(
         "x * np.random.uniform(0.1, 2.0)", "x * self.sigma"
     )
-    assert told({"blur.py": before}, {"blur.py": after}) == ["computing"]
+    assert listed({"blur.py": before}, {"blur.py": after}) == ["computing"]
 
 
 _PAIRS = """\
@@ -706,12 +739,13 @@ _MASK = _PAIRS[_PAIRS.index("        prob =") : _PAIRS.index("\n\ndef start")]
         ("class Pairs", f"def mask(self, token):\n{_MASK.replace('        ', '    ')}\n\nclass Pairs", ""),
     ],
 )  # fmt: skip
-def test_what_only_went_away_or_came_in_is_sure(old: str, new: str, words: str) -> None:
+def test_what_only_went_away_or_came_in_is_listed(old: str, new: str, words: str) -> None:
     assert old in _PAIRS
     port = _PAIRS.replace(old, new).replace(_MASK, "        return mask(self, token)\n" if "def mask" in new else _MASK)
     sides = [Side(Path(), {"pairs.py": text.encode()}) for text in (_PAIRS, port)]
-    against = [each.message for each in differences(*sides).against]
-    assert bool(against) == bool(words) and (not words or any(words in each for each in against)), against
+    found = differences(*sides)
+    told = [each.message for each in (*found.against, *(found.open if words else ()))]
+    assert bool(told) == bool(words) and (not words or any(words in each for each in told)), told
 
 
 @pytest.mark.parametrize(
@@ -724,7 +758,7 @@ def test_what_only_went_away_or_came_in_is_sure(old: str, new: str, words: str) 
     ],
 )  # fmt: skip
 def test_tests_and_cards_are_not_switched_off(path: str, before: str, after: str, themes: list[str]) -> None:
-    assert told({path: before}, {path: after}) == themes
+    assert (listed if themes else told)({path: before}, {path: after}) == themes
 
 
 _SOFT = """\
@@ -746,26 +780,23 @@ _COPY = "    for p, t in zip(critic, actor):\n        t.data.copy_(tau * p.data 
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "against", "left"),
+    ("old", "new", "lines"),
     [
-        (_COMPREHENSION, _LOOPS, 0, True),
-        (_COPY, "    soft(critic, actor, tau)\n", 0, True),
-        ("    torch.clamp(tau, 0, 1)\n", "", 1, False),
-        ("(1 - tau)", "(2 - tau)", 1, False),
+        (_COMPREHENSION, _LOOPS, 1),
+        (_COPY, "    soft(critic, actor, tau)\n", 1),
+        ("    torch.clamp(tau, 0, 1)\n", "", 1),
+        ("(1 - tau)", "(2 - tau)", 1),
     ],
 )
-def test_what_differs_in_a_function_that_was_written_anew_is_left_open(
-    old: str, new: str, against: int, *, left: bool
-) -> None:
-    """A changed number, and what is gone as a whole, are told; other operations in another form a run decides."""
+def test_operations_in_another_form_are_left_open(old: str, new: str, lines: int) -> None:
     helper = "\n\ndef soft(critic, actor, tau):\n    for p, t in zip(critic, actor):\n        t.mul_(1 - tau).add_(p, alpha=tau)\n"
     sides = [
         Side(Path(), {"train.py": text.encode()})
         for text in (_SOFT, _SOFT.replace(old, new) + helper * ("soft(" in new))
     ]
     found = differences(*sides)
-    assert (len(found.against), bool(found.open)) == (against, left)
-    assert all("update was rewritten, and reading cannot tell" in each.message for each in found.open)
+    assert (found.against, len({each.span.line for each in found.open}) >= lines) == ([], True)
+    assert all(" update" in each.message for each in found.open)
 
 
 def test_what_setup_py_installs_is_no_computation() -> None:
@@ -887,14 +918,14 @@ _ON_THE_CARD = (
 )
 
 
-def worker(replacements: tuple[str, ...]) -> list[str]:
-    """What speaks against the port of the worker with one text in the place of another, by turns: code and theme."""
+def worker(replacements: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """What speaks against the port of the worker with one text in the place of another, by turns; all that is listed."""
     port = _ON_THE_CARD
     for old, new in zip(replacements[::2], replacements[1::2], strict=True):
         assert old in port, old
         port = port.replace(old, new)
-    sides = [Side(Path(), {"worker.py": text.encode()}) for text in (_WORKER, port)]
-    return sorted({each.api for each in differences(*sides).against})
+    sides = {"worker.py": _WORKER}, {"worker.py": port}
+    return told(*sides), listed(*sides)
 
 
 _LEARN, _MAIN, _SEEDED = "            total += worker", "    total = 0.0\n", "    random.seed(seed)\n"
@@ -931,7 +962,7 @@ _NUMBER = '        assert torch.isfinite(loss), "loss is no number"\n'
     ],
 )  # fmt: skip
 def test_honest_work_on_a_port_is_not_accused(replacements: tuple[str, ...]) -> None:
-    assert worker(replacements) == []
+    assert worker(replacements)[0] == []
 
 
 @pytest.mark.parametrize(
@@ -963,4 +994,4 @@ def test_honest_work_on_a_port_is_not_accused(replacements: tuple[str, ...]) -> 
     ],
 )  # fmt: skip
 def test_what_a_training_loses_is_told(theme: str, replacements: tuple[str, ...]) -> None:
-    assert theme in worker(replacements)
+    assert theme in worker(replacements)[1]

@@ -145,4 +145,4 @@ def test_the_json_has_its_schema_and_the_badge_its_own_format(options: tuple[str
     jsonschema.Draft202012Validator(schema).validate(table)
     assert [each["id"] for each in table["actions"]] == ["NPU210:train.py:put", "NPU101:train.py:save"]
     assert json.loads(judge(tmp_path, HALF, *options, "--format", "badge")[1]) == table["badge"]
-    assert table["badge"]["message"] == ("not done" if options else "not accepted")
+    assert table["badge"]["message"] == ("not done" if options else "refused")

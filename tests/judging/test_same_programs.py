@@ -98,7 +98,8 @@ for epoch in range(200):
 def test_what_moves(old: str, new: str, words: str) -> None:
     assert old in MOVED
     sides = (Side(Path(), {"train.py": text.encode()}) for text in (MOVED, MOVED.replace(old, new)))
-    told = [each.message for each in differences(*sides).against]
+    found = differences(*sides)
+    told = [each.message for each in (*found.against, *found.open)]
     assert bool(told) == bool(words) and all(words in each for each in told), told
 
 
@@ -115,4 +116,5 @@ def test_what_moves(old: str, new: str, words: str) -> None:
 def test_flags_of_a_launch_script(port: str, words: list[str]) -> None:
     before = b"python train.py -b 256 -smooth -epoch 200\n"
     found = differences(Side(Path(), {"run.sh": before}), Side(Path(), {"run.sh": port.encode()}))
-    assert [each.message.partition(": ")[2].partition(" (original")[0] for each in found.against] == words
+    told = (*found.against, *found.open)
+    assert [each.message.partition(": ")[2].partition(" (original")[0] for each in told] == words

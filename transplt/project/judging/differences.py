@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from transplt.base.errors import shown
 from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.render.cell import many
+from transplt.project.judging.certain import GRAVEST, Certain
 from transplt.project.judging.forms import of_constant
 from transplt.project.judging.otherwise import Otherwise, shortened
 from transplt.project.judging.sides import IGNORES, Side
@@ -35,7 +36,6 @@ from transplt.proof.prove.branches import twins
 from transplt.syntax.nodes import last_name
 
 TRAINS_OTHERWISE, GETS_ROUND, ALSO = "NPU881", "NPU882", "NPU883"
-REWRITTEN = " was rewritten, and reading cannot tell whether it computes the same: "
 _HELP = {
     TRAINS_OTHERWISE: "write it as in the original, or explain why the port may train differently",
     GETS_ROUND: "remove it: the port must work without it",
@@ -46,6 +46,11 @@ _SETTING = re.compile(r"""(?:^|[\s,{])-{0,2}["']?([A-Za-z][\w-]*)["']?\s*(?:[:=]
 #: What starts a program in Python, and what a line gives it.
 _STARTED = re.compile(r"[\w/.-]+\.py\b|\btorchrun\b|\bpython3?\b(?!.*\.py)")
 _FLAG = re.compile(r"""(?<!\S)(--?)([A-Za-z][\w-]*)(?:[ =]+["']?((?:-(?=[\d.]))?[\w.$][^\s"']*))?""")
+#: What only shows, measures or stores something, or puts other functions into packages, where it is added or left out.
+_ASIDE = re.compile(
+    r"\b(?:plt|wandb|pyplot|ax|visdom|vis|writer|logger|mlflow|tb)\.|profil|patcher|\btimer?\b|[=!]= 'prof'"
+    r"|is_available"
+)
 _STARTS = re.compile(r"(?:^|/)(?:(?:site|user)customize\.py|[^/]+\.pth)$")
 #: Commands that test, whose failure is not seen.
 _UNSEEN = re.compile(rb"(?m)^.*test.*\|\| *(?:true|echo|:|exit 0).*$|^.*(?:continue-on-error|allow_failure): *true.*$")
@@ -99,7 +104,8 @@ class Differences:
             self.against.clear()
         for findings in (self.against, self.also):
             findings.sort(key=lambda each: (each.path, each.span.line, each.message))
-        self.open.sort(key=lambda each: each.path)  # the gravest of a function stays first
+        grave = dict(zip(GRAVEST, range(len(GRAVEST)), strict=True))
+        self.open.sort(key=lambda each: grave.get(each.api, len(grave)))
 
     def say(self, grade: Grade, code: str, theme: str, what: str, at: tuple[str, int], before: str = "") -> None:
         """Add what is told of a place of the port; `before`: the place in the original."""
@@ -176,10 +182,12 @@ def differences(original: Side, port: Side) -> Differences:
     values, sides = (_values(original), _values(port)), (both.theirs, both.mine)
     computed = Unexplained(sides, both.apart, around.is_optional, around.options, fresh, values)
     both.apart = computed.apart
+    kept = b"\n".join(port.files[path] for path in {*port.python} - {*changed}).decode("utf-8", "replace")
+    certain = Certain(computed.theirs, computed.mine, kept)
     _options(found, both)
     _misleads(found, both, around)
     _settings(found, original, port)
-    _computed(found, both, computed.told, around)
+    _computed(found, both, computed.told, around, certain)
     _tests(found, both, port, around.fresh)
     _files(found, original, port, both)
     for path in port.unread.keys() & original.files.keys() - original.unread.keys():
@@ -234,7 +242,7 @@ def _misleads(found: Differences, both: _Both, around: Around) -> None:
     for one, other in both.apart.alike:
         if _OWN_CARD.search(one.raw) and _ONE_CARD.search(other.raw):
             what, place = f"`{other.shown}`: all ranks read to one card", (other.path, other.line)
-            found.say(Grade.AGAINST, TRAINS_OTHERWISE, "checkpoint", what, place, both.before(one))
+            found.say(Grade.OPEN, TRAINS_OTHERWISE, "checkpoint", what, place, both.before(one))
 
 
 def _options(found: Differences, both: _Both) -> None:
@@ -263,11 +271,12 @@ def _option(found: Differences, both: _Both, name: str, gone: _Option, there: li
     on_card = _ON_CARD.fullmatch(name)
     if not there and not on_card:
         what, place = f"the option --{name} is gone", both.place(each)
-        found.say(Grade.AGAINST, TRAINS_OTHERWISE, "options", what, place, both.before(each))
+        found.say(Grade.OPEN, TRAINS_OTHERWISE, "options", what, place, both.before(each))
     elif there and all(_is_other(default, value) and (on_card or other.place != each.place) for other, value in there):
         what, other = f"the default of --{name} was {default} and is {there[0][1]}", there[0][0]
         theme = "device" if on_card else theme_of(name) or "options"
-        found.say(Grade.AGAINST, TRAINS_OTHERWISE, theme, what, (other.path, other.line), both.before(each))
+        grade = Grade.OPEN if theme == "options" else Grade.AGAINST
+        found.say(grade, TRAINS_OTHERWISE, theme, what, (other.path, other.line), both.before(each))
 
 
 def _is_other(*defaults: str) -> bool:
@@ -279,7 +288,7 @@ def _is_other(*defaults: str) -> bool:
     return bool(one != other) and not (isinstance(one, str) and _OF_HOST.search(f"{one} {other}"))
 
 
-def _computed(found: Differences, both: _Both, told: Iterable[Otherwise], around: Around) -> None:
+def _computed(found: Differences, both: _Both, told: Sequence[Otherwise], around: Around, certain: Certain) -> None:
     """What is computed otherwise, where nothing else has been told of."""
     known = {(each.path, each.span.line) for each in found.against} - both.stood
     has_cards = any("DistributedSampler" in each.text for each in both.apart.new)  # it is one of many cards now
@@ -292,12 +301,15 @@ def _computed(found: Differences, both: _Both, told: Iterable[Otherwise], around
         theme = theme_at(at, each.words)
         sure = each.sure and not (has_cards and _OF_MANY.search(at.text)) and not _drops_rest(each)
         sure = sure and not (theme == "seed" and not _is_sown_again(each, around))
-        grade = (Grade.OPEN if each.rewritten else Grade.AGAINST) if sure else Grade.TOLD
-        sentence = f"{each.rewritten}{REWRITTEN}{each.sentence}" if grade is Grade.OPEN else each.sentence
+        moved = before is not None and after is not None and before.text == after.text and " became " in each.what
+        if moved or (not (before and after) and _ASIDE.search(at.shown)):
+            continue
+        beside = [one for one in told if one.function == each.function]
+        grade = (Grade.AGAINST if certain.of(each, beside, theme) else Grade.OPEN) if sure else Grade.TOLD
         there = both.before(before)
         if before is not None and after is not None and before.shown != after.shown:
             there = f"`{shortened(before.shown)}`, {there}"
-        found.say(grade, TRAINS_OTHERWISE, theme, sentence, place, there)
+        found.say(grade, TRAINS_OTHERWISE, theme, each.sentence, place, there)
 
 
 def _drops_rest(told: Otherwise) -> bool:
@@ -367,7 +379,7 @@ def _settings(found: Differences, original: Side, port: Side) -> None:
         old, new = _set_in(before, after), _set_in(after, before)
         for what, line, name in _flags(before, after) if path.endswith(".sh") else ():
             theme = theme_of(name) or "settings"
-            found.say(Grade.AGAINST, TRAINS_OTHERWISE, theme, what, (path, line), f"{shown(path)}:1")
+            found.say(Grade.OPEN, TRAINS_OTHERWISE, theme, what, (path, line), f"{shown(path)}:1")
         for name in sorted(old.keys() & new.keys()):
             for (one, there), (other, line) in zip(old[name], new[name], strict=False):
                 theme = theme_of(name)
@@ -376,14 +388,16 @@ def _settings(found: Differences, original: Side, port: Side) -> None:
                     theme = "settings"
                 if theme and one != other:
                     what = f"{name} was {one} and is {other}"
-                    found.say(Grade.AGAINST, TRAINS_OTHERWISE, theme, what, (path, line), f"{shown(path)}:{there}")
+                    sure = theme != "settings" and _is_number(one) == _is_number(other)
+                    grade = Grade.AGAINST if sure else Grade.OPEN
+                    found.say(grade, TRAINS_OTHERWISE, theme, what, (path, line), f"{shown(path)}:{there}")
 
 
 def _flags(before: list[str], after: list[str]) -> Iterator[tuple[str, int, str]]:
     """The options that only one of two scripts gives a program: what of them, the line in the port, their names."""
     old, new = _given(before), _given(after)
     for name in sorted(old.keys() ^ new.keys()):
-        if not _OF_HOST.search(name.replace("freq", "")):
+        if not _OF_HOST.search(name.replace("freq", "")) and name != "m":  # the module that starts it
             value, line = new.get(name) or old[name]
             told, given = (value, " given") if value else ("given", "")
             what = f"{name} is {told}, and was not{given}" if name in new else f"{name} was {told}, and is not{given}"

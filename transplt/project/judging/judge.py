@@ -6,7 +6,7 @@ import ast
 import re
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -20,7 +20,7 @@ from transplt.engine.actions.actions import actions_of
 from transplt.engine.actions.groups import aside as is_aside
 from transplt.project.checking.check_run import check_paths, fingerprint
 from transplt.project.checking.compiled import with_compiled
-from transplt.project.judging.differences import GETS_ROUND, REWRITTEN, TRAINS_OTHERWISE, differences
+from transplt.project.judging.differences import GETS_ROUND, TRAINS_OTHERWISE, differences
 from transplt.project.judging.orders import Order, Sides, orders_of, what_is_left
 from transplt.project.judging.sides import Side, copy_to_check, folder_of, read_side
 from transplt.project.judging.statements import TABLE
@@ -35,7 +35,7 @@ from transplt.proof.launch.options import UsageError as CannotRun
 from transplt.proof.launch.warm import Warm
 from transplt.proof.prove.command import for_output
 from transplt.proof.prove.projects import find_project
-from transplt.proof.prove.proof import between
+from transplt.proof.prove.proof import Proof, between
 from transplt.rules.card_limits import card_named
 from transplt.rules.pages import BLOCKS, load
 from transplt.rules.tables import read_table
@@ -46,8 +46,20 @@ _REDIRECTS = b"transfer_to_npu"
 _OF_RELEASES = ("NPU154", "NPU29", "NPU313", "NPU403", "NPU511", "NPU512", "NPU514", "NPU515", "NPU84")
 #: A device in a file of settings: the program that reads it is redirected, too.
 _CONFIG = "NPU820"
+#: CUDA in a file that also supports NPUs, which is a branch as a rule.
+_BESIDE_NPU = "NPU200"
 _NAMES_CARD = re.compile(rb"npu|ascend|accelerator", re.IGNORECASE)
+#: What is kept to be told.
+_KEPT = re.compile(r"\.append\(|\.item\(\)|\bprint\(")
+#: Differences of which one run says nothing: the machine, its files and its clock decide about them.
+_BY_CHANCE = re.compile(r"environ|getenv|is_?file\(|exists\(|\btime\(|perf_counter|emulat")
+#: So many lines from the one that computed something else a difference is near to it.
+_NEAR = 20
 _ONLY_A_RUN = "only --prove can tell whether the port computes the same"
+#: So many lines are said in the sentence on top.
+_SAID = 3
+#: Functions that do something with what was learnt.
+_MEASURES = re.compile(r"(?:vali\w*|test|eval\w*|predict|infer\w*|save\w*|accuracy|metric\w*|score|m?iou)$", re.I)
 
 
 class Mark(str, Enum):
@@ -87,30 +99,40 @@ class Judgement:
     @property
     def accepted(self) -> bool:
         """Whether nothing speaks against the port, and reading or a run has decided all of it."""
-        return not self.drift and not self.undecided and all(part.mark is not Mark.AGAINST for part in self.parts)
+        return self.word == "accepted"
+
+    @property
+    def word(self) -> str:
+        """The verdict in a word or two."""
+        against = any(part.mark is Mark.AGAINST for part in self.parts)
+        if self.drift and not against:
+            return "not judged"
+        return "refused" if against else "not decided" if self.undecided else "accepted"
 
     @property
     def undecided(self) -> str:
         """What neither reading nor a run has decided."""
-        left = (part.sentence for part in self.parts if part.mark is Mark.OPEN and part.findings)
-        return "" if self.parts[-1].mark is Mark.GOOD else next(left, "")
+        left = [each for part in in_order(self.parts) for each in part.findings if not each.finding.open]
+        if not left:
+            return ""
+        if self.parts[-1].title == TRAINS and self.parts[-1].mark is Mark.GOOD:
+            return f"{self.parts[-1].sentence}; {many(len(left), 'difference')} not reached: {_said(left)}"
+        return f"{many(len(left), 'difference')} to look at, {_ONLY_A_RUN}: {_said(left)}"
 
     @property
     def sentence(self) -> str:
-        """What it comes to."""
+        """What it comes to: the word, then the lines that matter most."""
         against = [part for part in self.parts if part.mark is Mark.AGAINST]
         if self.action:
             return f"{'not done' if against else 'done'}: {self.action}: {self.parts[0].sentence}"
-        if self.drift and not against:
+        if self.word == "not judged":
             return f"not judged: {self.drift}"
         if against:
-            trains = [] if self.drift else [CHANGED]
-            read = [*in_order(against), *(part for part in self.parts if part.title in trains and part not in against)]
-            told = [part.sentence if part.findings else f"{part.title}: {part.sentence}" for part in read]
+            told = [part.sentence if part.findings else f"{part.title}: {part.sentence}" for part in in_order(against)]
             told += [f"the rest is not judged: {self.drift}"] if self.drift else []
-            return f"not accepted: {'; '.join(told)}"
+            return f"refused: {'; '.join(told)}"
         if self.undecided:
-            return self.undecided
+            return f"not decided: {self.undecided}"
         last = self.parts[-1]
         as_read = "accepted as read: nothing speaks against it"
         return f"accepted: {last.sentence}" if last.mark is Mark.GOOD else f"{as_read}; {last.sentence}"
@@ -121,6 +143,14 @@ class Judgement:
         found = [each for part in self.parts for each in part.findings]
         info = tuple(each for each in (*found, *self.also) if not each.finding.open)
         return CheckResult(tuple(each for each in found if each.finding.open), info)
+
+
+def _said(findings: Sequence[CheckedFinding]) -> str:
+    """The first of some findings in a few words, each with its place."""
+    shown = [each.finding for each in findings[:_SAID]]
+    told = (f"{each.path}:{each.span.line} {each.message.partition(' (original')[0]}" for each in shown)
+    more = len(findings) - _SAID
+    return "; ".join(told) + (f"; and {more} more" if more > 0 else "")
 
 
 def in_order(parts: Iterable[Part]) -> list[Part]:
@@ -171,8 +201,7 @@ def judge(
         copy_to_check(sides[1], copy)
         left, kernels = _left(sides, copy, Options(isolated=True, torch_version=torch_version), progress)
         changed = _of(CHANGED, TRAINS_OTHERWISE, against, found.drift, "nothing that decides how it trains")
-        partly = " in what could be compared" * bool(found.open)
-        hidden = _of(ROUND, GETS_ROUND, against, "", f"none found{partly}")
+        hidden = _of(ROUND, GETS_ROUND, against, "", "none found")
         done.parts = [left, changed, hidden, kernels]
         done.orders = orders_of([each for part in done.parts for each in part.findings], Sides(*sides, found))
         if action:
@@ -183,10 +212,14 @@ def judge(
         ran = None
         if command:
             run = run_of(command, stubs, python, first, progress)
-            ran = _run(first, second, found.successors, run, worlds, progress, data)
-        if ran is not None and ran.mark is not Mark.OPEN:
-            answer = "the run computed the same" if ran.mark is Mark.GOOD else "the run is told below"
-            done.parts[:] = [replace(part, sentence=part.sentence.replace(_ONLY_A_RUN, answer)) for part in done.parts]
+            ran, proof = _run(first, second, found.successors, run, worlds, progress, data)
+            if ran.mark is Mark.GOOD and proof is not None:
+                before = [each for part in done.parts for each in part.findings]
+                done.parts[:] = [_settled(part, proof) for part in done.parts]
+                kept = {id(each) for part in done.parts for each in part.findings}
+                done.also = (*done.also, *(each for each in before if id(each) not in kept))
+            elif ran.mark is Mark.AGAINST and proof is not None:
+                ran = replace(ran, sentence="; ".join([ran.sentence, *_behind(proof, done.parts)]))
         done.parts.append(ran or Part(TRAINS, Mark.OPEN, "nothing was run (--prove COMMAND runs both)"))
         done.unknown += _unknown(found.unread, sides, ran)
     return done
@@ -209,18 +242,13 @@ def _of(title: str, code: str, against: Sequence[CheckedFinding], drift: str, we
     ordered = sorted(against, key=lambda each: not each.finding.open)
     both = tuple(each for each in ordered if each.finding.code == code)
     mine = tuple(each for each in both if each.finding.open)
-    themes = Counter(each.finding.api for each in mine)
     told = f"{many(len(mine), 'line')} that may hide an error, skip work or make up a result"
     if code == TRAINS_OTHERWISE:
-        listed = ", ".join(f"{theme} {count}" if count > 1 else theme for theme, count in themes.most_common())
-        told = f"{many(len(mine), 'change')} beyond the device ({listed})"
-    rest = {(each.finding.path, each.finding.message.partition(REWRITTEN)[0]) for each in both if each not in mine}
-    anew = {(path, message.partition(": ")[2]) for path, message in rest}
-    were = f"{many(len(anew), 'function')} {'was' if len(anew) == 1 else 'were'} rewritten"
-    left = [f"not decided: {were}; {_ONLY_A_RUN}"] if anew else []
-    left = [drift] if drift else left
+        told = f"{many(len(mine), 'change')} beyond the device"
+    rest = len(both) - len(mine)
+    left = [drift] if drift else [f"{many(rest, 'difference')} to look at"] * bool(rest)
     mark = Mark.AGAINST if mine else Mark.OPEN if left else Mark.GOOD
-    return Part(title, mark, "; ".join([*([told] if mine else []), *left]) or well, both)
+    return Part(title, mark, "; ".join([*([f"{told}: {_said(mine)}"] if mine else []), *left]) or well, both)
 
 
 def _left(sides: tuple[Side, Side], copy: Path, options: Options, progress: Callable[[str], None]) -> tuple[Part, Part]:
@@ -241,22 +269,34 @@ def _left(sides: tuple[Side, Side], copy: Path, options: Options, progress: Call
         aside[why or _aside(each, redirects=redirects, old=line in known)].append(each)
     kept = aside.pop("", [])
     blocks, lines = _stopping(kept, info)
-    against = tuple(each for each in kept if id(each.finding) in blocks)
+    both = [each for each in kept if id(each.finding) in blocks]
+    sure = [each for each in both if not redirects and _stops(each.finding, sides)]
+    unsure = (replace(each, finding=replace(each.finding, level=Level.INFO)) for each in both if each not in sure)
+    against = (*sure, *unsure)
     if more := len(kept) - len(against):
         lines.append(f"{many(more, 'place')} more, without effect on training")
     for why, found in aside.items():
         first = found[0].finding
         lines.append(f"{why}: {many(len(found), 'place')}, first {first.path}:{first.span.line}: {first.text}")
-    counted = Counter(blocks[id(each.finding)] for each in against)
+    counted = Counter(blocks[id(each.finding)] for each in sure)
     told = ", ".join(f"{BLOCKS_TEXT[what]}: {counted[what]}" for what in BLOCKS if counted[what])
-    old = sum(each.finding.api.startswith("numpy") for each in against)
-    wrong = f"CUDA is left at {many(len(against) - old, 'place')}" if len(against) > old else ""
+    old = sum(each.finding.api.startswith("numpy") for each in sure)
+    wrong = f"CUDA is left at {many(len(sure) - old, 'place')}" if len(sure) > old else ""
     wrong += f"{' and ' * bool(wrong)}{many(old, 'name')} of NumPy that it has no more" if old else ""
-    wrong += f" ({told})" * bool(against)
+    wrong += f" ({told})" * bool(sure)
     if not wrong and not any(map(_NAMES_CARD.search, port.files.values())):
         wrong = "no file of the port names an NPU"
-    well, mark = "nothing that stops it or computes something else", Mark.AGAINST if wrong else Mark.GOOD
+    well = "nothing that stops it or computes something else"
+    well = f"{many(len(against), 'place')} to look at, which may stop it" if against else well
+    mark = Mark.AGAINST if wrong else Mark.OPEN if against else Mark.GOOD
     return Part(LEFT, mark, wrong or well, against, (*lines,)), kernels
+
+
+def _stops(found: Finding, sides: tuple[Side, Side]) -> bool:
+    """Whether a use of CUDA certainly stops a port: in code of the original, and no branch beside that of NPUs."""
+    line = sides[1].files[found.path].splitlines()[found.span.line - 1].strip()
+    old = any(line in data for path, data in sides[0].files.items() if path.endswith(".py"))
+    return found.path.endswith(".py") and found.code != _BESIDE_NPU and old
 
 
 def _place_and_host(found: Finding, port: Side) -> tuple[tuple[str, str, str], bool]:
@@ -292,6 +332,8 @@ def _aside(each: CheckedFinding, *, redirects: bool, old: bool) -> str:
         return "only with an option"
     if each.finding.api in read_table(TABLE)["harmless"]:
         return "without effect where there is no CUDA"
+    if each.finding.path.endswith((".md", ".rst")):
+        return "in a document"
     if old and each.finding.api.startswith("numpy"):
         return "the original has it, too"
     if redirects and (each.finding.code == _CONFIG or (each.fix == "safe" and each.finding.code[3] in "123")):
@@ -322,7 +364,7 @@ def _in_port(each: CheckedFinding, copy: Path) -> CheckedFinding:
 def _run(
     original: Path, port: Path, successors: dict[str, str], run: RunOptions, worlds: tuple[int, ...],
     progress: Callable[[str], None], data: tuple[str, ...],
-) -> Part:  # fmt: skip
+) -> tuple[Part, Proof | None]:  # fmt: skip
     try:
         options, _ = for_output(run, port, original)
         before = find_project(original, run.script, data)
@@ -330,7 +372,7 @@ def _run(
         with Warm() as warm:
             proof = between(before, after, options, progress, warm).prove(worlds)
     except CannotRun as error:
-        return Part(TRAINS, Mark.AGAINST, str(error))
+        return Part(TRAINS, Mark.AGAINST, str(error)), None
     theirs, mine = proof.operators
     steps = sum(part.findings.steps for part in proof.parts)
     lines = (
@@ -343,7 +385,42 @@ def _run(
     doubts = [proof.caught.removeprefix("; ")] * bool(proof.caught)
     good = proof.verdict.word is Word.EQUAL and not doubts
     mark = Mark.OPEN if proof.idle else Mark.GOOD if good else Mark.AGAINST
-    return Part(TRAINS, mark, "; ".join([*doubts, str(proof.verdict)]), lines=lines)
+    return Part(TRAINS, mark, "; ".join([*doubts, str(proof.verdict)]), lines=lines), proof
+
+
+def _settled(part: Part, proof: Proof) -> Part:
+    """A part without the differences that equal steps decide; of what measures and stores, where the run came to it."""
+    printed, saved = (sum(getattr(each.findings, name) for each in proof.parts) for name in ("printed", "saved"))
+    left = [each for each in part.findings if each.finding.open or not _is_settled(each.finding, printed, saved)]
+    if part.mark is not Mark.OPEN or left:
+        return replace(part, findings=(*left,))
+    return replace(part, mark=Mark.GOOD, sentence="the run decided what differs", findings=())
+
+
+def _is_settled(found: Finding, printed: int, saved: int) -> bool:
+    text = found.message.partition(" (original")[0]
+    if found.api == "settings" or _BY_CHANCE.search(text):
+        return False
+    if found.api == "checkpoint":
+        return bool(saved)
+    where = text.rpartition(": ")[0] or text
+    kept = found.api == "metric" or _KEPT.search(text)
+    return bool(printed) or not (kept or any(map(_MEASURES.search, re.findall(r"in ([\w.]+)", where))))
+
+
+def _behind(proof: Proof, parts: Iterable[Part]) -> Iterator[str]:
+    """The difference of both texts that is nearest to the first line that computed something else, or on the way."""
+    every = [each.finding for part in parts for each in part.findings if each.finding.code == TRAINS_OTHERWISE]
+    first = next((each for part in proof.parts for each in part.findings.differences), None)
+    way = [each for each in (first.place, *first.callers) if each is not None] if first is not None else []
+    near = [
+        (number, abs(each.span.line - place.line), at)
+        for at, each in enumerate(every) for number, place in enumerate(way)
+        if each.path == place.path and abs(each.span.line - place.line) <= _NEAR
+    ]
+    if every:
+        found = every[min(near)[2] if near else 0]
+        yield f"what differs {'there' if near else 'most'}: {found.path}:{found.span.line} {found.message}"
 
 
 def _unknown(unread: dict[str, str], sides: tuple[Side, Side], ran: Part | None) -> list[str]:

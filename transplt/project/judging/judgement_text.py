@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from transplt.base.disk.whole_folder import whole_folder
 from transplt.base.errors import UsageError, shown
 from transplt.base.render.cell import many, visible
 from transplt.base.render.templates import asset, fill
-from transplt.project.judging.differences import REWRITTEN
 from transplt.project.judging.judge import ROUND, Judgement, in_order
 from transplt.project.judging.orders import written
 from transplt.project.report.check_results import CheckedFinding
@@ -25,6 +23,8 @@ from transplt.project.report.formats.sarif import render_sarif
 FORMAT = 1
 #: So many findings of one part, or of what is also changed, are shown to people; the JSON has all.
 _SHOWN = 20
+#: So many of what reading cannot decide, which is in the order in which it matters.
+_TO_LOOK_AT = 10
 
 
 def rendered(done: Judgement, name: str) -> bytes:
@@ -32,7 +32,7 @@ def rendered(done: Judgement, name: str) -> bytes:
     if name == "html":
         return fill(
             "judge.html.j2", done=_table(replace(done, parts=in_order(done.parts))),
-            undecided=[_finding(each) for each in _undecided(done)],
+            undecided=[_finding(each) for each in _undecided(done)[:_TO_LOOK_AT]],
             css=asset("colors.css") + asset("report.css") + asset("proof.css"), script=asset("theme.js"),
         )  # fmt: skip
     if name in ("json", "badge"):
@@ -50,7 +50,8 @@ def _text(done: Judgement) -> str:
         lines += [f"    {visible(line)}" for line in part.lines]
         lines += _places([each for each in part.findings if each.finding.open])
         if undecided and part.title in (ROUND, "the action"):
-            lines += [f"  not decided ({len(undecided)}), no reason to refuse the port by itself:", *_places(undecided)]
+            lines += [f"  to look at ({len(undecided)}), no reason to refuse the port by itself:"]
+            lines += _places(undecided, _TO_LOOK_AT)
     if done.also:
         lines += [f"  also changed ({len(done.also)}), but no reason to refuse the port:", *_places(done.also)]
     if done.orders and not done.action:
@@ -63,22 +64,13 @@ def _text(done: Judgement) -> str:
 
 
 def _undecided(done: Judgement) -> list[CheckedFinding]:
-    """What reading cannot decide: of each function what differs most, and the other lines."""
-    found = defaultdict[tuple[str, str], list[CheckedFinding]](list)
-    for each in (each for part in done.parts for each in part.findings if not each.finding.open):
-        found[each.finding.path, each.finding.message.partition(REWRITTEN)[0].partition(": ")[2]].append(each)
-    shown = []
-    for first, *others in found.values():
-        lines = sorted({each.finding.span.line for each in others} - {first.finding.span.line})
-        also = f"; also line {', '.join(map(str, lines))}" * bool(lines)
-        shown.append(replace(first, finding=replace(first.finding, message=first.finding.message + also)))
-    return shown
+    """What reading cannot decide, what matters most first."""
+    return [each for part in in_order(done.parts) for each in part.findings if not each.finding.open]
 
 
-def _places(findings: Sequence[CheckedFinding]) -> list[str]:
-    shown = [each.finding for each in findings[:_SHOWN]]
-    texts = ((each, each.text.replace(REWRITTEN, " was rewritten: ")) for each in shown)
-    lines = [f"    {visible(f'{each.path}:{each.span.line}: {each.code} {text}')}" for each, text in texts]
+def _places(findings: Sequence[CheckedFinding], most: int = _SHOWN) -> list[str]:
+    shown = [each.finding for each in findings[:most]]
+    lines = [f"    {visible(f'{each.path}:{each.span.line}: {each.code} {each.text}')}" for each in shown]
     more = len(findings) - len(shown)
     return [*lines, f"    ... and {more} more (--format json)"] if more else lines
 
@@ -115,7 +107,7 @@ def _table(done: Judgement) -> dict[str, Any]:
 
 def _badge(done: Judgement) -> dict[str, Any]:
     """What shields.io shows of a judgement (its endpoint badge)."""
-    word = done.sentence.partition(":")[0].removesuffix(" as read")
+    word = done.sentence.partition(":")[0] if done.action else done.word
     color = "green" if done.accepted else "lightgrey" if word in ("not judged", "not decided") else "red"
     return {"schemaVersion": 1, "label": "transplt judge", "message": word, "color": color}
 

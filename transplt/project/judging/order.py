@@ -17,7 +17,7 @@ _Step = tuple[str, Statement, Statement]
 _DRAW = "draw of random numbers"
 #: Steps of a training of which the order counts, and which of them may not change places.
 _STEPS = {
-    "zero_grad": r"\.zero_grad\(", "backward": r"\.backward\(", "clip": r"clip_grad|\.unscale_\(",
+    "zero_grad": r"\.zero_grad\(", "backward": r"\.backward\(", "clip": r"clip_grad", "unscale": r"\.unscale_\(",
     "ema": r"ema\w*\.update\(|update_ema", "scale": r"scaler\.update\(", "schedule": r"sched\w*\.step\(",
     "step": r"\.step\(|\.data\.\w+_\(|\btrain\w*\(\w", "seed": r"manual_seed|seed_everything|set_seed|\.seed\(",
     _DRAW: r"\b(?:rand\w*|normal_?|uniform_?|multinomial|bernoulli_?|sample|choice|shuffle)\(|\.apply\(|"
@@ -25,18 +25,11 @@ _STEPS = {
 }  # fmt: skip
 _ORDER = frozenset({
     ("seed", _DRAW), (_DRAW, "seed"), (_DRAW, _DRAW),
-    ("backward", "step"), ("backward", "clip"), ("clip", "step"), ("step", "ema"), ("step", "scale"),
+    ("backward", "step"), ("backward", "clip"), ("backward", "unscale"), ("unscale", "clip"), ("unscale", "step"),
+    ("clip", "step"), ("step", "ema"), ("step", "scale"),
     *(pair for other in ("backward", "clip", "step") for pair in (("schedule", other), (other, "schedule"))),
 })  # fmt: skip
 _BAR = re.compile(r"Expr \w*bar\.")
-
-
-def step_of(each: Statement) -> str:
-    """Which step of a training a statement is; empty where it is none of those that each training has."""
-    kind = next((kind for kind, form in _STEPS.items() if re.search(form, each.text)), _DRAW)
-    if kind == _DRAW or (kind == "step" and ".step(" not in each.text):
-        return ""
-    return kind if isinstance(each.node, ast.Expr) and not each.said else ""
 
 
 def disordered(alike: Iterable[_Pair], places: dict[Scope, Scope], modules: set[str]) -> Iterator[Otherwise]:

@@ -49,15 +49,15 @@ def shortened(text: str, most: int = _SHOWN) -> str:
 @dataclass(frozen=True, slots=True)
 class Otherwise:
     """Something that is computed otherwise: the statements of the original and of the port, what it is, and the `words`
-    that differ. One that may come to the same is not `sure`; `rewritten`: the function around it, if
-    that was written anew and only a run can tell."""
+    that differ. One that may come to the same is not `sure`; `function`: that of both programs for which it was
+    found."""
 
     before: Statement | None
     after: Statement | None
     what: str = ""
     sure: bool = True
     words: tuple[str, ...] = ()
-    rewritten: str = ""
+    function: str = ""
 
     @property
     def at(self) -> Statement:

@@ -35,6 +35,8 @@ _OPPOSITES: dict[type, type[ast.cmpop]] = {
 }  # fmt: skip
 #: Where a statement stands: scope, guards, in a loop, at the end of its function, behind what leaves.
 _Where = tuple[str, tuple[str, ...], int, bool, tuple[str, ...]]
+#: Whether torch knows the card at all: what stands before the question whether there is one.
+_KNOWS_CARD = re.compile(r"(?:has|get)attr\(torch(?:\.\w+)?, '\w+'(?:, None)?\)(?: is not None)?")
 _LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 #: The condition of what runs where something else than the training fails: an import, a call of git, a folder.
 ASIDE = "something aside fails"
@@ -151,6 +153,11 @@ class _Neutral(ast.NodeTransformer):
     def visit_arg(self, node: ast.arg) -> ast.arg:
         node.arg, node.annotation = neutral(node.arg), None
         return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        self.generic_visit(node)
+        asked = [each for each in node.values if not _KNOWS_CARD.fullmatch(ast.unparse(each))]
+        return node if len(asked) > 1 or not asked else asked[0]
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)

@@ -50,6 +50,9 @@ _A_DEVICE = re.compile(r"torch\.device\([^()]*\)|'npu[^']*'|\b[\w.]*device\w*")
 TAKEN = re.compile(r"(?:Expr |Assign ([\w.]+) (?=\1\.))([\w.]+)\.(?:cpu\(\)|to\('cpu'\))$")
 _NO_CARD = re.compile(r"cpu|None")
 _BY_VARIABLE = re.compile(r"(?<!not )os\.(?:environ|getenv)")
+#: What a training does, and what decides by the machine, its files and its clock whether it is done.
+_STEPS = re.compile(r"\.step\(|backward\(|\btrain\w*\(")
+_BY_CHANCE = re.compile(r"environ|getenv|is_?file\(|exists\(|\btime\(|perf_counter")
 _GIVES_CPU = re.compile(r"Return (?:torch\.device\()?'cpu'\)?$")
 _MODULE = re.compile(r"\b(\w+)(?:\(|\.(?:parameters|train|eval|state_dict|load_state_dict|apply|modules?)\b)")
 #: A model or a loss that is given something in the memory of the host.
@@ -143,6 +146,8 @@ def _replaces(each: Statement, around: Around) -> _Told:
     root, _, rest = name.partition(".")
     if root not in _LIBRARIES or not rest or (_SETTING.search(rest) and not isinstance(value, ast.Lambda)):
         return None
+    if re.match(r"(?:torch_)?npu", last_name(value), re.IGNORECASE):  # a layer of NPUs for that of torch
+        return Grade.OPEN, f"{name} is replaced by {ast.unparse(value)}"
     ours = root in ("torch", "nn", "F") and "npu" not in f"{rest} {ast.unparse(value)}"
     telling = ours or _TELLING.fullmatch(rest.rpartition(".")[2]) or isinstance(value, ast.Lambda)
     return (_AGAINST if telling else _KNOWN), f"{name} is replaced"
@@ -161,7 +166,8 @@ def _writes_results(each: Statement, around: Around) -> _Told:
     if each.said:
         words, names, numbers = said_in(each)
         _, before, known = around.said.get((each.path, words), ("", names, numbers))
-        wrong = _SAID_RESULT.search(each.raw) or (names < before and numbers - known and not _WHERE.search(words))
+        fewer = names - {"max", "min"} <= before and numbers - known and not _WHERE.search(words)
+        wrong = _SAID_RESULT.search(each.raw) or fewer
         return (_AGAINST, "prints a result that is written in the program") if wrong else None
     for node in each.inside():
         for key, value in zip(getattr(node, "keys", ()), getattr(node, "values", ()), strict=False):
@@ -184,7 +190,8 @@ def _writes_results(each: Statement, around: Around) -> _Told:
 def _has_a_form(each: Statement, around: Around) -> _Told:
     for where, form, grade, what in read_table(TABLE)["forms"]:
         anywhere = where == "anywhere"
-        if re.search(form, each.text, re.IGNORECASE if anywhere else 0) and (anywhere or around.is_old(each)):
+        found = re.search(form, each.text, re.IGNORECASE if anywhere else 0)
+        if found and (anywhere or around.is_old(each)) and not (where == "always" and each.conditions):
             return Grade(grade), what
     return None
 
@@ -212,6 +219,9 @@ def moved(
 ) -> Iterator[tuple[Statement, Grade, str]]:
     """What is as it was, but not on a card any more, or only now. `there`: what the port puts on a card, by file."""
     for before, after in alike:
+        asked = " ".join(after.conditions - before.conditions)
+        if _STEPS.search(after.text) and _BY_CHANCE.search(asked) and not _BY_CHANCE.search(" ".join(before.guards)):
+            yield after, _AGAINST, f"done only if {asked}"
         if before.raw == after.raw:
             continue
         what = after.raw.partition(" ")[2]

@@ -8,12 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from transplt.project.judging.facts_apart import Fact, closest, left_over, parts_apart
+from transplt.project.judging.facts_apart import Fact, closest, left_over, one_thing, parts_apart, share_body
 from transplt.project.judging.forms import Form, apart, blank, nodes, operations, parts_of
-from transplt.project.judging.order import disordered, outdated, step_of
+from transplt.project.judging.order import disordered, outdated
 from transplt.project.judging.otherwise import Otherwise, other_text, shortened
 from transplt.project.judging.reading import TELLS, Reading, Scope, is_option, places_of, readings, sets_of
-from transplt.project.judging.rewritten import MEASURES, Done, one_thing, share_body, undecided
 from transplt.project.judging.statements import Apart, Statement, asked_in, compared
 from transplt.project.judging.themes import OF_CARDS, theme_of_call
 from transplt.project.judging.tricks import TESTS
@@ -21,6 +20,8 @@ from transplt.project.judging.values import TooMuch, Values
 from transplt.syntax.nodes import last_name
 
 _Pair = tuple[Statement, Statement]
+#: What is done in a function, by the statements that do it.
+Done = list[tuple[Statement, Counter[str]]]
 #: Names of what differs in every port, and of what no training computes.
 _OF_HOST = re.compile(
     r"device|rank|gpu|npu|world|local|dist|worker|backend|log|print|path|dir\b|file|time", re.IGNORECASE
@@ -104,7 +105,7 @@ class Unexplained:
             except (TooMuch, RecursionError):
                 continue
             names = self.theirs.names[home] | {*self.mine.values}, self.mine.names[place] | {*self.theirs.values}
-            here = [each for each in told if each.at.place in (place, home) or each.rewritten == name]
+            here = [each for each in told if each.at.place in (place, home) or each.function == name]
             files = (
                 [each for each in side if each.path == path]
                 for side, path in ((differ.gone, home[0]), (differ.new, place[0]))
@@ -113,7 +114,7 @@ class Unexplained:
             found = self._left_of(left, here, both, (*files,))
             told = [*(each for each in told if each not in here), *found]
             if not found and place[1] and (one := self._in_doubt(left)):
-                told.append(replace(one, rewritten=name))
+                told.append(one)
         return told
 
     def _left_of(
@@ -126,12 +127,12 @@ class Unexplained:
         parts = [(at, pair) for at in pairs for pair in parts_apart(at[0].form, at[1].form)]
         found, around = {pair[:2]: at for at, pair in parts}, {pair[:2]: pair[2] for _, pair in parts}
         sure = [pair for pair in found if whole and self._is_sure(*pair, [*found], found[pair])]
-        every, known = whole and len(sure) == len(found), [each for each in here if not each.rewritten]
-        if len(lone) == 1 and not known and _IS_COUNTED.search(lone[0].at.text) and lone[0].form[0] in _OPERATORS:
+        every = whole and len(sure) == len(found)
+        if len(lone) == 1 and not here and _IS_COUNTED.search(lone[0].at.text) and lone[0].form[0] in _OPERATORS:
             return [Otherwise(lone[0].at if sides[0] else None, lone[0].at if sides[1] else None)]
-        if any(sides) and known and not every:
+        if any(sides) and here and not every:
             return here
-        kept = [*filter(_is_outside, known)] if every else [*here]
+        kept = [*filter(_is_outside, here)] if every else []
         for before, after in sure:
             above = around[before, after]
             one, other = (
@@ -149,8 +150,10 @@ class Unexplained:
             one, other = one or facts[0].at, other or facts[1].at
             texts = [shortened(each, _TEXT) for each in (both[0].text(before), both[1].text(after))]
             what = " became ".join(f"`{each}`" for each in texts) if all(texts) else other_text(one.shown, other.shown)
-            old = [each for each in known if each.after is other or any(pair[0][0] == "$if" for pair in above)]
-            if old or any(each.after is other and not each.rewritten for each in kept):
+            asked = "$if" in (before[0], *(pair[0][0] for pair in above))
+            old = [each for each in here if each.after is other or (asked and isinstance(each.at.node, ast.If))]
+            what = "under another condition now" if asked and one.text == other.text else what
+            if old or any(each.after is other for each in kept):
                 kept += [each for each in old if each not in kept]
             else:
                 kept.append(Otherwise(one, other, what, words=(*_words_apart(before, after),)))
@@ -354,50 +357,19 @@ class Unexplained:
         said: tuple[dict[Scope, Done], dict[Scope, Done]], spare: tuple[Counter[str], Counter[str]],
         pairs: dict[int, Statement],
     ) -> None:  # fmt: skip
-        """Tell what is `left`, and leave open what is in functions that were written anew."""
+        """Tell what is `left`."""
         less, more = said
-        changed = ({*self._steps(self.theirs)} ^ {*self._steps(self.mine)}) | self._one_sided()
-        moved = self._in_functions_of_one()
-        #: Statements that the other program does not have, by the functions of the port.
-        loose = defaultdict[Scope, list[Statement]](list), defaultdict[Scope, list[Statement]](list)
-        programs = (self.theirs, self.apart.gone, self._places), (self.mine, self.apart.new, dict[Scope, Scope]())
-        for side, (reading, mine, homes) in zip(loose, programs, strict=True):
-            for each in mine:
-                aside = self._is_idle(each) or _OF_CARD.search(each.text) or reading.form(each) in _ASIDE
-                if not aside and not isinstance(each.node, (ast.Import, ast.ImportFrom)):
-                    side[homes.get(each.place, each.place)].append(each)
         for place, both in left.items():
             for counts, other in zip(both, spare, strict=True):
                 found = counts & other
                 counts -= found
                 other -= found
             first, sides = len(self.told), (less[place], more[place])
-            for side, done, known in zip(loose, sides, (self._places, self._homes), strict=True):
-                side[place] += [each for each, _ in done if each.place not in known and not _OF_CARD.search(each.text)]
             self._tell(sides, *both, pairs)
             if not self.told[first:]:
                 self.told += self._in_another_form(sides)
-            self.told[first:] = self._weighed(place, self.told[first:], [each[place] for each in loose], changed, moved)
-
-    def _weighed(
-        self, place: Scope, told: list[Otherwise], loose: list[list[Statement]], changed: set[str],
-        moved: tuple[set[str], set[str]],
-    ) -> Iterator[Otherwise]:  # fmt: skip
-        """What is told of a function, and of what is not sure where that is. `loose`: its statements that the other
-        program does not have, and those of functions that only one has; `changed`: what only one of the programs does
-        at all; `moved`: what is in functions that only the other one has, for the original and for the port."""
-        pairs = [(each.before, each.after) for each in told if each.before and each.after]
-        things = {id(after): one_thing(self.theirs.form(before), self.mine.form(after)) for before, after in pairs}
-        loose = self._done_otherwise(loose)
-        paired = {id(each) for pair in pairs for each in pair}
-        ways = "".join("-+"[at] for at, side in enumerate(loose) if any(id(each) not in paired for each in side))
-        names = self.theirs.names[home := self._homes.get(place, place)]
-        gone = sum(each.place == home for each in loose[0])
-        ways += "-+" * (gone >= _MUCH and 2 * gone > self.theirs.sizes[home])
-        for each, form in zip(told, undecided(told, things, ways, names), strict=True):
-            sure = not (form or self._may_have_moved(each, moved))
-            sure = sure or not changed.isdisjoint((step_of(each.at), *each.words))
-            yield each if sure else replace(each, rewritten=place[1] or "the module")
+            name = place[1] or "the module"
+            self.told[first:] = [replace(each, function=name) for each in self.told[first:]]
 
     def _in_another_form(self, sides: tuple[Done, Done]) -> Iterator[Otherwise]:
         """What does as much of everything in other statements: in which order, no count tells."""
@@ -411,57 +383,6 @@ class Unexplained:
             found += sorted(own, key=lambda each: (each.place in self._homes, -len(each.text)))[:1]
         if len(found) == len(does) and found[1].place not in self._homes:
             yield Otherwise(found[0], found[1], "written in another form")
-
-    def _may_have_moved(self, told: Otherwise, moved: tuple[set[str], set[str]]) -> bool:
-        """Whether something is in a function that only the port has, or went to or came from one of one program."""
-        if told.before and told.after:
-            return told.after.place not in self._homes
-        said = {*told.words, str(target(told.at)).rpartition(".")[2]}
-        helper = told.after is not None and told.after.place not in self._homes
-        return helper or not said.isdisjoint(moved[told.after is not None])
-
-    def _done_otherwise(self, loose: list[list[Statement]]) -> list[list[Statement]]:
-        """The statements of both programs without what both do as often: that moved."""
-        does = [
-            {id(each): frozenset(operations(reading.form(each)).items()) or each.text for each in side}
-            for reading, side in zip((self.theirs, self.mine), loose, strict=True)
-        ]
-        times = [Counter(side.values()) for side in does]
-        return [
-            [each for each in side if times[0][what[id(each)]] != times[1][what[id(each)]]]
-            for side, what in zip(loose, does, strict=True)
-        ]
-
-    def _one_sided(self) -> set[str]:
-        """What only went away, or only came in, and is nothing that other operations come to: random numbers that are
-        drawn, matrices that are taken apart; calls of functions that both programs have, and the port calls nowhere."""
-        sides = ((self.theirs, self.apart.gone), (self.mine, self.apart.new))
-        gone, new = ({word for each in side for word in nodes(reading.form(each))} for reading, side in sides)
-        known = self.theirs.reader.known.difference(*self.mine.names.values())
-        found = {word for word in gone & known if not hasattr(list, word)}
-        for kind in _NO_OTHER:
-            there = [{*filter(kind.fullmatch, words)} for words in (gone, new)]
-            found |= there[0] ^ there[1] if not all(there) or kind is _SAMPLES else set()
-        return found
-
-    def _in_functions_of_one(self) -> tuple[set[str], set[str]]:
-        """What functions do that only one program has, and their names: those of the port, then of the original."""
-        found = set[str](), set[str]()
-        for words, reading, known in zip(found, (self.mine, self.theirs), (self._homes, self._places), strict=True):
-            inside = [each for each in reading.statements if each.place not in known]
-            words.update(word.strip("#=") for each in inside for word in operations(reading.form(each)))
-            words.update(each.scope.rpartition(".")[2] for each in inside)
-            words.update(each.node.name for each in inside if isinstance(each.node, ast.FunctionDef))
-        return found
-
-    @staticmethod
-    def _steps(side: Reading) -> Iterator[str]:
-        """What a program does, anywhere, that each training of its kind has to do."""
-        for each in side.statements:
-            words = {*nodes(side.form(each))} if not MEASURES.search(each.scope) else set[str]()
-            yield from (word.strip("#") for word in _GROUPS if words >= _GROUPS)
-            yield from (word.rstrip("=") for word in words if _EFFECTS.fullmatch(word) or theme_of_call(word) in _MADE)
-            yield step_of(each)
 
     def _reversed(self, gone: Iterable[Statement], new: Iterable[Statement]) -> Iterator[Otherwise]:
         """Comparisons whose sides changed places: `b < a` is neither `a < b` nor the negation of it."""
@@ -514,11 +435,10 @@ class Unexplained:
                     yield Otherwise(one, other, "under another condition now")
             elif place is not None:
                 home = self._homes.get(other.place)
-                name = "" if _IS_STEP.search(one.text) else other.scope
                 for loops in ((one.loop, self.mine.loops(other, place)), (self.theirs.loops(one, home), other.loop)):
                     if loops[0] is not None and loops[1] is not None and loops[0] != loops[1]:
                         what = f"moved {'out of' if loops[1] < loops[0] else 'into'} a loop"
-                        yield Otherwise(one, other, what, rewritten=name)
+                        yield Otherwise(one, other, what)
 
     def _unread(self) -> Iterator[Otherwise]:
         """Settings that are read as they were, and of which nobody makes use any more."""
