@@ -12,7 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from tests.forked import transplt
+from transplt.base.finding import Finding, Level, Span
 from transplt.faces.cli.main import main
+from transplt.project.judging.judge import _is_settled
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SAMPLE = ROOT / "samples" / "distributed" / "flat"
@@ -242,6 +244,32 @@ def test_a_run_has_the_last_word(port: str, mark: str, what: str, tmp_path: Path
     assert (run["mark"], code) == (mark, int(mark == "against"))
     assert what in run["sentence"]
     assert run["lines"][1].startswith("operators on the card: ")
+
+
+@pytest.mark.torch
+def test_a_run_that_differs_names_what_differs(tmp_path: Path) -> None:
+    code, table = judged(tmp_path, PORT.replace(".pow(2)", ".abs()"), "--prove", "main.py")
+    assert (code, table["badge"]["message"], table["parts"][-1]["mark"]) == (1, "refused", "against")
+    assert "; what differs there: main.py:" in table["sentence"], table["sentence"]
+    assert ".abs()" in table["sentence"].partition("what differs there")[2]
+
+
+@pytest.mark.parametrize(
+    ("theme", "what", "printed", "saved", "settled"),
+    [
+        ("loss", "`loss = f(x)` in train: `g(x)` became `f(x)`", 0, 0, True),
+        ("loss", "`loss = f(x)` in Net.validate: `g(x)` became `f(x)`", 0, 3, False),
+        ("loss", "`loss = f(x)` in Net.validate: `g(x)` became `f(x)`", 2, 0, True),
+        ("metric", "`acc = f(x)` in train: `g(x)` became `f(x)`", 0, 3, False),
+        ("computing", "`kept.append(f(x))` in train: `g(x)` became `f(x)`", 0, 3, False),
+        ("checkpoint", "`torch.load(x)`: all ranks read to one card", 2, 0, False),
+        ("training steps", "`if os.path.isfile(x)` around `step()` was added in train", 2, 3, False),
+        ("settings", "width was 3 and is 4", 2, 3, False),
+    ],
+)
+def test_equal_steps_settle_what_they_met(theme: str, what: str, printed: int, saved: int, *, settled: bool) -> None:
+    found = Finding("m.py", Span(1, 1, 1, 1, 0, 0), "NPU881", Level.INFO, f"{theme}: {what}", theme)
+    assert _is_settled(found, printed, saved) == settled
 
 
 #: What ends a program by a signal when all is done.

@@ -409,18 +409,17 @@ def _is_settled(found: Finding, printed: int, saved: int) -> bool:
 
 
 def _behind(proof: Proof, parts: Iterable[Part]) -> Iterator[str]:
-    """The difference of both texts that is nearest to the first line that computed something else, or on the way."""
+    """The differences that are nearest to the first line that computed something else, and to those that led to it."""
     every = [each.finding for part in parts for each in part.findings if each.finding.code == TRAINS_OTHERWISE]
     first = next((each for part in proof.parts for each in part.findings.differences), None)
     way = [each for each in (first.place, *first.callers) if each is not None] if first is not None else []
     near = [
-        (number, abs(each.span.line - place.line), at)
-        for at, each in enumerate(every) for number, place in enumerate(way)
-        if each.path == place.path and abs(each.span.line - place.line) <= _NEAR
-    ]
-    if every:
-        found = every[min(near)[2] if near else 0]
-        yield f"what differs {'there' if near else 'most'}: {found.path}:{found.span.line} {found.message}"
+        min(((abs(each.span.line - place.line), at) for at, each in enumerate(every) if each.path == place.path),
+            default=(_NEAR, 0)) for place in way
+    ]  # fmt: skip
+    found = [*dict.fromkeys(at for far, at in near if far < _NEAR)]
+    for at in (found[:2] or [0]) if every else ():
+        yield f"what differs {'there' if found else 'most'}: {every[at].path}:{every[at].span.line} {every[at].message}"
 
 
 def _unknown(unread: dict[str, str], sides: tuple[Side, Side], ran: Part | None) -> list[str]:
