@@ -43,7 +43,6 @@ class Reading:
         self.uses = Counter[tuple[str, str, str]]()  # of a module: by all of its file
         self.fields = defaultdict[str, set[str]](set)
         self._inside: dict[Scope, list[Statement]] = defaultdict(list)
-        self.sizes = Counter(each.place for each in statements)
         for each in statements:
             self._inside[each.place].append(each)
             self.names[each.place].update(names := {*_names(each)})

@@ -26,18 +26,14 @@ Done = list[tuple[Statement, Counter[str]]]
 _OF_HOST = re.compile(
     r"device|rank|gpu|npu|world|local|dist|worker|backend|log|print|path|dir\b|file|time", re.IGNORECASE
 )
-_OF_CARD = re.compile(r"npu|device")
 #: Files that compute nothing of a training: tests, and what installs the package; both are looked at apart.
 _NOT_TRAINED = re.compile(rf"{TESTS.pattern}|(?:^|/)setup\.py$")
 #: Forms of what tells people something.
 _SILENT = ("$", "$said")
-_ASIDE = [(each,) for each in _SILENT]
 #: Statements with fewer operations in common than this share of all are no pair.
 _ALIKE = 0.5
 #: Statements with fewer kinds of operations have no order that counts.
 _SEVERAL = 3
-#: A function that has lost so many statements, and most of them, was written anew.
-_MUCH = 4
 #: What mixed precision adds.
 _PRECISION = frozenset({"autocast", "GradScaler", "scaler.update", "scaler.unscale"})
 _REDUCES = re.compile(r"\b(?:mean|max|min|sum|median|std|argmax|argmin)\b")
@@ -49,15 +45,9 @@ _PARAMETERS = re.compile(r"([\w.]+)\.(?:named_)?parameters\(\)")
 _IS_STEP = re.compile(
     r"\.(?:step|backward|zero_grad|train|eval|set_epoch)\(|clip_grad|seed|ema\w*\.update\(|update_ema"
 )
-#: What the whole program has to have, wherever that is: calls, and themes of calls.
-_EFFECTS, _MADE = re.compile(r"load_state_dict|no_grad|strict="), ("optimizer", "learning rate", "precision")
-#: Groups of parameters of which each has its own.
-_GROUPS = frozenset(("#params", "#weight_decay"))
 _READS_SETTINGS = re.compile(r"(?:parse(?:_known)?_args|safe_load|parse_args_into_dataclasses)\(")
 _IS_NUMBER = re.compile(r"#-?\d[\d.e+-]*")
 _IS_DRAWN = re.compile(r"rand\w*|normal|uniform|multinomial|bernoulli|sample|choices?|shuffle|gauss")
-_SAMPLES = re.compile(r"\w*Sampler|Random[A-Z]\w*|ColorJitter")
-_NO_OTHER = (_IS_DRAWN, _SAMPLES, re.compile(r"symeig|eigh?|eigvalsh?|svd|qr|cholesky\w*|lstsq|p?inv(?:erse)?"))
 _IS_COMPARED, _IS_COUNTED = re.compile(r"[<>=%](?!.*None)"), re.compile(r"AugAssign self\.(?!.*(?:log|time|print))")
 _ON_HOST = re.compile(r"npu|device", re.IGNORECASE)
 #: What adds to a variable, and so much of an expression is shown.
