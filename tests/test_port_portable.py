@@ -157,7 +157,7 @@ def test_what_is_left_speaks_neither_of_the_tool_nor_of_what_the_branch_settles(
     (project / "requirements.txt").write_text("torch==2.1.0\n")
     commit(project, "more", pkg__many="import torch\n\nnet = torch.nn.DataParallel(torch.nn.Linear(1, 1).cuda())\n")
     left = port(project)[0].partition("## What is left")[2]
-    several = "- Use DistributedDataParallel, only with several visible NPUs: DataParallel stops there"
+    several = "- Use DistributedDataParallel for several NPUs: DataParallel fails with more than one"
     assert f"{several} (`pkg/many.py:5`)\n" in left
     assert not [word for word in ("transplt", "requirements") if word in left]
     assert port(project)[0].partition("## What is left")[2] == left
@@ -514,7 +514,7 @@ def test_a_place_says_when_it_is_met_and_is_listed_once(project: Path) -> None:
     commit(project, "more", many=textwrap.dedent(many))
     done = CliRunner().invoke(main, ["port", str(project), "--style", "portable", "--exit-zero"])
     left = [line for line in done.stdout.splitlines() if "many.py" in line]
-    several = "- Use DistributedDataParallel, only with several visible NPUs: DataParallel stops there"
+    several = "- Use DistributedDataParallel for several NPUs: DataParallel fails with more than one"
     assert f"{several} (only with --parallel; `many.py:9`)" in left
     assert sum("transformers >= 4.0 on every device" in line for line in left) == 1  # its list keeps no older release
     assert sum("mixed precision" in line or "CUDA-only code" in line for line in left) == 1

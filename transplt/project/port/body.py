@@ -45,8 +45,6 @@ _REPLACE = re.compile(r"^Replace (.+?)(?:, or rewrite (?:it|them) for the NPU)?(
 _CODE = re.compile(r"(?:(?<!setup)\.py|\.gitmodules)\Z")
 #: What is said in fewer words, of files that stay, than in the reports.
 _SAID = {
-    "Use DistributedDataParallel on several NPUs: DataParallel stops there":
-        "Use DistributedDataParallel, only with several visible NPUs: DataParallel stops there",
     "Check what becomes of devices and backends that scripts and configurations name":
         "On hosts with NPUs set npu or hccl where a configuration names a device or backend",
     "Make CUDA_VISIBLE_DEVICES hold for NPUs, too":
