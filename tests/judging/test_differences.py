@@ -258,6 +258,9 @@ WRONG = {
         "judge", "        loss = train(model, loader, optimizer, criterion)\n",
         "        loss = train(model, loader, optimizer, criterion)\n        losses.append(min(loss, losses[-1]))\n",
     ),
+    "a file that ends the training": (
+        "judge", "        optimizer.step()\n", "        if not os.path.exists('last.pt'):\n            optimizer.step()\n",
+    ),
     "a loss from a file": ("judge", "        loss = train(", '        loss = json.load(open("losses.json"))[epoch]\n        train('),
     "a loss printed": ("judge", 'print(f"epoch {epoch} loss {loss:.4f} accuracy', 'print(f"epoch {epoch} loss 0.1234 accuracy'),
     "torch replaced": ("judge", "def main():\n", "torch.allclose = lambda *a, **k: True\n\n\ndef main():\n"),
@@ -283,7 +286,8 @@ def test_what_trains_otherwise_is_told(name: str) -> None:
 _CERTAIN = (
     "the rate", "the schedule", "no step of the schedule", "the momentum", "the optimizer", "no clipping", "the loss",
     "the batch", "the order", "fewer epochs by default", "the seed", "a smaller model", "no backward pass",
-    "no zero_grad", "on the CPU", "a loss that never rises", "errors passed by", "rounds skipped", "a result written down", "torch replaced",
+    "no zero_grad", "on the CPU", "a loss that never rises",
+    "a file that ends the training", "errors passed by", "rounds skipped", "a result written down", "torch replaced",
 )  # fmt: skip
 _LEFT_TO_A_RUN = (
     "the loss made small", "an option gone", "a step now and then", "another operator", "another comparison",

@@ -23,6 +23,7 @@ from transplt.project.judging.tricks import (
     SKIPPED,
     TESTS,
     Around,
+    by_chance,
     dropped,
     moved,
     of_tests,
@@ -227,7 +228,8 @@ def _misleads(found: Differences, both: _Both, around: Around) -> None:
     there = put_on_cards(both.mine)
     gone, sizes = (Counter(map(attrgetter("place"), side)) for side in (both.apart.gone, both.theirs))
     anew = {place for place, lost in gone.items() if 2 * lost > sizes[place]}
-    for each, grade, what in (*tricks(both.apart.new, around), *moved(both.apart.alike, there)):
+    alike = both.apart.alike
+    for each, grade, what in (*tricks(both.apart.new, around), *moved(alike, there), *by_chance(alike)):
         froze = any(one.place == each.place and "requires_grad" in one.text for one in both.apart.gone)
         if "requires_grad" in each.text and froze:
             grade = Grade.TOLD  # it froze something before, too

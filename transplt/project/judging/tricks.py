@@ -214,14 +214,19 @@ def tricks(new: Iterable[Statement], around: Around) -> Iterator[tuple[Statement
             yield each, Grade.TOLD if around.is_optional(each) else found[0], found[1]
 
 
+def by_chance(alike: Iterable[tuple[Statement, Statement]]) -> Iterator[tuple[Statement, Grade, str]]:
+    """Steps of a training that the machine, its files or its clock decide about, and did not."""
+    for before, after in alike:
+        asked = " ".join(after.conditions - before.conditions)
+        if _STEPS.search(after.text) and _BY_CHANCE.search(asked) and not _BY_CHANCE.search(" ".join(before.guards)):
+            yield after, _AGAINST, f"done only if {asked}"
+
+
 def moved(
     alike: Iterable[tuple[Statement, Statement]], there: dict[str, str]
 ) -> Iterator[tuple[Statement, Grade, str]]:
     """What is as it was, but not on a card any more, or only now. `there`: what the port puts on a card, by file."""
     for before, after in alike:
-        asked = " ".join(after.conditions - before.conditions)
-        if _STEPS.search(after.text) and _BY_CHANCE.search(asked) and not _BY_CHANCE.search(" ".join(before.guards)):
-            yield after, _AGAINST, f"done only if {asked}"
         if before.raw == after.raw:
             continue
         what = after.raw.partition(" ")[2]
