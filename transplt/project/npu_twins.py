@@ -132,13 +132,7 @@ def with_twins(
     """
     found = {entry.path: entry for entry in entries}
     made: dict[str, FileRecord] = {}
-    wanted: dict[int, _Twin] = {}
-    uses = [*_code(records)]
-    for at, record in enumerate(records):
-        none = is_old(record.path) or any(each in found for each in twins(record.path))
-        maker = None if none else _MAKERS.get(record.kind)
-        if maker is not None and (twin := maker(worker, found[record.path], record, uses)) is not None:
-            wanted[at] = twin
+    wanted = _wanted(worker, found, records)
     _without_doubles(wanted, records)
     there = {(each.code, (str if each.code == CODE else posixpath.dirname)(each.path))
              for each in wanted.values() if not each.why}  # fmt: skip
@@ -160,6 +154,18 @@ def with_twins(
         made[twin.path] = replace(new, findings=(*new.findings, *_as_far(record, twin.left)))
         records[at] = replace(twin.original, findings=_as_far(record, twin.original.findings))
     return [*records, *made.values()]
+
+
+def _wanted(worker: FileWorker[Any], found: Mapping[str, Entry], records: Sequence[FileRecord]) -> dict[int, _Twin]:
+    """The twin of each record that gets one, by its place, for files that are not old and have none yet."""
+    wanted: dict[int, _Twin] = {}
+    uses = [*_code(records)]
+    for at, record in enumerate(records):
+        none = is_old(record.path) or any(each in found for each in twins(record.path))
+        maker = None if none else _MAKERS.get(record.kind)
+        if maker is not None and (twin := maker(worker, found[record.path], record, uses)) is not None:
+            wanted[at] = twin
+    return wanted
 
 
 def _code(records: Iterable[FileRecord]) -> Iterable[Finding]:
@@ -299,12 +305,17 @@ def _of_a_list(
     left = [each for each in result.findings if not each.applied and each.code not in done]
     left = [replace(each, level=Level.INFO, help=of_raised) if _is_settled(each, raised) else each for each in left]
     original = replace(record, findings=tuple(left), ledger=result.ledger, tokens=result.tokens)
-    local = _ON_A_MACHINE.search(source.text)  # as pip freeze has printed it
-    why = Sentence(_LOCAL, twin=twin, line=source.text.count("\n", 0, local.end()) + 1) if local is not None else ""
     read = result.data.decode() if f"-r {name}\n" in text else text
-    if unread := next(filterfalse(_is_read, _LINE.findall(read)), "") if name.endswith(".txt") else "":
-        why = Sentence(_UNREAD, twin=twin, line=unread)
+    why = _why_not_installed(source.text, read, twin)
     return _Twin(twin, text, ADDED, Sentence(_PACKAGES, name=name), original, why=why)
+
+
+def _why_not_installed(original: str, read: str, twin: str) -> str:
+    """Why another machine does not install a list; empty where it does."""
+    if unread := next(filterfalse(_is_read, _LINE.findall(read)), "") if twin.endswith(".txt") else "":
+        return Sentence(_UNREAD, twin=twin, line=unread)
+    local = _ON_A_MACHINE.search(original)  # as pip freeze has printed it
+    return Sentence(_LOCAL, twin=twin, line=original.count("\n", 0, local.end()) + 1) if local is not None else ""
 
 
 def _is_read(line: str) -> bool:
@@ -345,18 +356,28 @@ def _packages(
     if plain and any(each.code == INDEX and (on_top or not each.applied) for each in result.findings):
         text = f"--extra-index-url {CPU_INDEX}{newline}{text}"
     needs = [" ".join((said, *sorted(each))) for said, each in left.items() if each]
-    needs += [bound for each in result.findings if each.api in raised for bound in each.every_detail(BROUGHT)
-              if re.split("[<>=]", bound)[0] not in names]  # fmt: skip
+    needs += _brought(result, raised, names)
     needs += releases.pins({*imported} - names)[2:]  # which CUDA's users install with torch, as a README says
     needs += _with_bounds(needed_by_cann(listed, releases.cann), result.findings, raised)
     needs += _held_back(older, listed)
     if plain:
         return newline.join((text.removesuffix(newline), *needs, "")), raised
+    return _of_conda(text, needs, listed), raised
+
+
+def _brought(result: FileResult, raised: Collection[str], names: Collection[str]) -> Iterable[str]:
+    """What older releases of raised packages brought themselves, but for what is listed."""
+    bounds = (bound for each in result.findings if each.api in raised for bound in each.every_detail(BROUGHT))
+    return (bound for bound in bounds if re.split("[<>=]", bound)[0] not in names)
+
+
+def _of_conda(text: str, needs: Sequence[str], listed: Sequence[Requirement]) -> str:
+    """A list of conda's with what it `needs` behind torch-npu, under a name of its own."""
     last = [*_LINE_OF_TORCH_NPU.finditer(text)][-1]
     lead = {"#": last["dash"].partition("-")[0]}  # of a comment
     rows = (f"{lead.get(each[0], last['dash'])}{each}" for each in needs)
-    text = newline.join((text[: last.end()], *rows)) + text[last.end() :]
-    return _NAME.sub(r"\g<0>-npu", _without_channel(_EMPTY.sub("", text), listed), count=1), raised
+    text = newline_of(text).join((text[: last.end()], *rows)) + text[last.end() :]
+    return _NAME.sub(r"\g<0>-npu", _without_channel(_EMPTY.sub("", text), listed), count=1)
 
 
 def _held_back(bounds: Sequence[str], listed: Sequence[Requirement]) -> list[str]:

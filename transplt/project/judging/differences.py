@@ -298,20 +298,31 @@ def _computed(found: Differences, both: _Both, told: Sequence[Otherwise], around
     for each in sorted(told, key=lambda each: sum(not _OF_CARDS.search(word) for word in each.words), reverse=True):
         before, after, at = each.before, each.after, each.at
         place = (after.path, after.line) if after is not None else both.place(at)
-        if (place in known and after is not None) or at.path in both.lost:
+        if at.path in both.lost or (after is not None and place in known):
             continue
         theme = theme_at(at, each.words)
-        sure = each.sure and not (has_cards and _OF_MANY.search(at.text)) and not _drops_rest(each)
-        sure = sure and not (theme == "seed" and not _is_sown_again(each, around))
-        moved = before is not None and after is not None and before.text == after.text and " became " in each.what
-        if moved or (not (before and after) and _ASIDE.search(at.shown)):
+        if _trains_nothing(each):
             continue
+        of_cards = has_cards and _OF_MANY.search(at.text) is not None
+        sure = each.sure and not of_cards and _decides(each, theme, around)
         beside = [one for one in told if one.function == each.function]
         grade = (Grade.AGAINST if certain.of(each, beside, theme) else Grade.OPEN) if sure else Grade.TOLD
         there = both.before(before)
         if before is not None and after is not None and before.shown != after.shown:
             there = f"`{shortened(before.shown)}`, {there}"
         found.say(grade, TRAINS_OTHERWISE, theme, each.sentence, place, there)
+
+
+def _decides(told: Otherwise, theme: str, around: Around) -> bool:
+    """Whether what is told may change the numbers of a training: neither a rest of the data nor a seed of its own."""
+    return not _drops_rest(told) and (theme != "seed" or _is_sown_again(told, around))
+
+
+def _trains_nothing(told: Otherwise) -> bool:
+    """True for a line that moved, and for one that reports and was added or taken out."""
+    both = told.before is not None and told.after is not None
+    moved = told.before is not None and told.after is not None and told.before.text == told.after.text
+    return (moved and " became " in told.what) or (not both and _ASIDE.search(told.at.shown) is not None)
 
 
 def _drops_rest(told: Otherwise) -> bool:
@@ -382,17 +393,20 @@ def _settings(found: Differences, original: Side, port: Side) -> None:
         for what, line, name in _flags(before, after) if path.endswith(".sh") else ():
             theme = theme_of(name) or "settings"
             found.say(Grade.OPEN, TRAINS_OTHERWISE, theme, what, (path, line), f"{shown(path)}:1")
-        for name in sorted(old.keys() & new.keys()):
-            for (one, there), (other, line) in zip(old[name], new[name], strict=False):
-                theme = theme_of(name)
-                plain = path.endswith(".txt") or (path.endswith(".sh") and not (_is_number(one) and _is_number(other)))
-                if not theme and not plain and not _OF_HOST.search(f"{name} {one} {other}"):
-                    theme = "settings"
-                if theme and one != other:
-                    what = f"{name} was {one} and is {other}"
-                    sure = theme != "settings" and _is_number(one) == _is_number(other)
-                    grade = Grade.AGAINST if sure else Grade.OPEN
-                    found.say(grade, TRAINS_OTHERWISE, theme, what, (path, line), f"{shown(path)}:{there}")
+        pairs = ((name, *each) for name in sorted(old.keys() & new.keys())
+                 for each in zip(old[name], new[name], strict=False))  # fmt: skip
+        for name, (one, there), (other, line) in pairs:
+            theme = _theme_of_setting(path, name, one, other)
+            if theme and one != other:
+                sure = theme != "settings" and _is_number(one) == _is_number(other)
+                grade, what = Grade.AGAINST if sure else Grade.OPEN, f"{name} was {one} and is {other}"
+                found.say(grade, TRAINS_OTHERWISE, theme, what, (path, line), f"{shown(path)}:{there}")
+
+
+def _theme_of_setting(path: str, name: str, one: str, other: str) -> str:
+    """What a number of a file decides about; empty for what says nothing of a training."""
+    plain = path.endswith(".txt") or (path.endswith(".sh") and not (_is_number(one) and _is_number(other)))
+    return theme_of(name) or ("" if plain or _OF_HOST.search(f"{name} {one} {other}") else "settings")
 
 
 def _flags(before: list[str], after: list[str]) -> Iterator[tuple[str, int, str]]:

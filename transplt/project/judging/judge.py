@@ -212,17 +212,23 @@ def judge(
         ran = None
         if command:
             run = run_of(command, stubs, python, first, progress)
-            ran, proof = _run(first, second, found.successors, run, worlds, progress, data)
-            if ran.mark is Mark.GOOD and proof is not None:
-                before = [each for part in done.parts for each in part.findings]
-                done.parts[:] = [_settled(part, proof) for part in done.parts]
-                kept = {id(each) for part in done.parts for each in part.findings}
-                done.also = (*done.also, *(each for each in before if id(each) not in kept))
-            elif ran.mark is Mark.AGAINST and proof is not None:
-                ran = replace(ran, sentence="; ".join([ran.sentence, *_behind(proof, done.parts)]))
+            ran = _told_by(done, *_run(first, second, found.successors, run, worlds, progress, data))
         done.parts.append(ran or Part(TRAINS, Mark.OPEN, "nothing was run (--prove COMMAND runs both)"))
         done.unknown += _unknown(found.unread, sides, ran)
     return done
+
+
+def _told_by(done: Judgement, ran: Part, proof: Proof | None) -> Part:
+    """The part of a run: what it settles leaves the other parts, and what it refuses names what is behind it."""
+    if proof is None:
+        return ran
+    if ran.mark is Mark.GOOD:
+        before = [each for part in done.parts for each in part.findings]
+        done.parts[:] = [_settled(part, proof) for part in done.parts]
+        kept = {id(each) for part in done.parts for each in part.findings}
+        done.also = (*done.also, *(each for each in before if id(each) not in kept))
+    behind = _behind(proof, done.parts) if ran.mark is Mark.AGAINST else ()
+    return replace(ran, sentence="; ".join([ran.sentence, *behind]))
 
 
 def _checked(findings: Iterable[Finding], lines: dict[str, list[bytes]]) -> tuple[CheckedFinding, ...]:
@@ -257,16 +263,8 @@ def _left(sides: tuple[Side, Side], copy: Path, options: Options, progress: Call
     port, known = sides[1], b"\n".join(sides[0].files.values())
     result, kernels = _compiled(check_paths([copy], options), port, copy, progress)
     items, info = ([_in_port(each, copy) for each in found] for found in (result.items, result.info))
-    redirects = any(_REDIRECTS in port.files[path] for path in port.python)
-    aside: dict[str, list[CheckedFinding]] = defaultdict(list)
-    places = {id(each): _place_and_host(each.finding, port) for each in items}
-    mended = {place for place, on_host in places.values() if on_host}
-    for each in items:
-        line = port.files[each.finding.path].splitlines()[each.finding.span.line - 1].strip()
-        place, on_host = places[id(each)]
-        beside = "beside a branch that does it on the CPU" * (place in mended and line in known)
-        why = "on the CPU, where it works" if on_host else beside
-        aside[why or _aside(each, redirects=redirects, old=line in known)].append(each)
+    redirects = b"".join(port.files[path] for path in port.python).count(_REDIRECTS) > 0
+    aside = _by_reason(items, port, known, redirects)
     kept = aside.pop("", [])
     blocks, lines = _stopping(kept, info)
     both = [each for each in kept if id(each.finding) in blocks]
@@ -275,21 +273,42 @@ def _left(sides: tuple[Side, Side], copy: Path, options: Options, progress: Call
     against = (*sure, *unsure)
     if more := len(kept) - len(against):
         lines.append(f"{many(more, 'place')} more, without effect on training")
-    for why, found in aside.items():
-        first = found[0].finding
-        lines.append(f"{why}: {many(len(found), 'place')}, first {first.path}:{first.span.line}: {first.text}")
+    first = ((why, len(found), found[0].finding) for why, found in aside.items())
+    lines += [f"{why}: {many(count, 'place')}, first {at.path}:{at.span.line}: {at.text}" for why, count, at in first]
     counted = Counter(blocks[id(each.finding)] for each in sure)
-    told = ", ".join(f"{BLOCKS_TEXT[what]}: {counted[what]}" for what in BLOCKS if counted[what])
-    old = sum(each.finding.api.startswith("numpy") for each in sure)
-    wrong = f"CUDA is left at {many(len(sure) - old, 'place')}" if len(sure) > old else ""
-    wrong += f"{' and ' * bool(wrong)}{many(old, 'name')} of NumPy that it has no more" if old else ""
-    wrong += f" ({told})" * bool(sure)
-    if not wrong and not any(map(_NAMES_CARD.search, port.files.values())):
-        wrong = "no file of the port names an NPU"
-    well = "nothing that stops it or computes something else"
-    well = f"{many(len(against), 'place')} to look at, which may stop it" if against else well
+    no_card = "no file of the port names an NPU" * (not any(map(_NAMES_CARD.search, port.files.values())))
+    wrong = _said_of_cuda([each.finding for each in sure], counted) or no_card
+    to_look_at = f"{many(len(against), 'place')} to look at, which may stop it"
+    well = to_look_at if against else "nothing that stops it or computes something else"
     mark = Mark.AGAINST if wrong else Mark.OPEN if against else Mark.GOOD
     return Part(LEFT, mark, wrong or well, against, (*lines,)), kernels
+
+
+def _by_reason(
+    items: Sequence[CheckedFinding], port: Side, known: bytes, redirects: bool
+) -> dict[str, list[CheckedFinding]]:  # fmt: skip
+    """Findings by why they do not speak against a port, an empty text where they may; `known`: the original's lines."""
+    aside: dict[str, list[CheckedFinding]] = defaultdict(list)
+    places = {id(each): _place_and_host(each.finding, port) for each in items}
+    mended = {place for place, on_host in places.values() if on_host}
+    for each in items:
+        old = port.files[each.finding.path].splitlines()[each.finding.span.line - 1].strip() in known
+        place, on_host = places[id(each)]
+        beside = "beside a branch that does it on the CPU" * (place in mended and old)
+        why = "on the CPU, where it works" if on_host else beside
+        aside[why or _aside(each, redirects=redirects, old=old)].append(each)
+    return aside
+
+
+def _said_of_cuda(sure: Sequence[Finding], counted: Counter[str]) -> str:
+    """What is left of CUDA, and of NumPy's old names, in one sentence; empty where nothing is."""
+    if not sure:
+        return ""
+    told = ", ".join(f"{BLOCKS_TEXT[what]}: {counted[what]}" for what in BLOCKS if counted[what])
+    old = sum(each.api.startswith("numpy") for each in sure)
+    said = [f"CUDA is left at {many(len(sure) - old, 'place')}"] * (len(sure) > old)
+    said += [f"{many(old, 'name')} of NumPy that it has no more"] * bool(old)
+    return f"{' and '.join(said)} ({told})"
 
 
 def _stops(found: Finding, sides: tuple[Side, Side]) -> bool:

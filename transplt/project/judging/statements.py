@@ -6,7 +6,7 @@ import ast
 import copy
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -180,10 +180,14 @@ class _Neutral(ast.NodeTransformer):
         if not any(isinstance(each, ast.Starred) for each in node.args):
             node.keywords += [ast.keyword(*each) for each in zip(places, node.args, strict=False)]
             node.args = node.args[len(places) :]
-        usual = table["defaults"].get(name, {})
-        node.keywords = [each for each in node.keywords if usual.get(each.arg) != ast.unparse(each.value)]
-        node.keywords.sort(key=lambda each: each.arg or "~")
+        node.keywords = _without_defaults(node.keywords, table["defaults"].get(name, {}))
         return node
+
+
+def _without_defaults(keywords: list[ast.keyword], usual: Mapping[str | None, str]) -> list[ast.keyword]:
+    """Keywords by their names, without those that say what is `usual`."""
+    said = (each for each in keywords if usual.get(each.arg) != ast.unparse(each.value))
+    return sorted(said, key=lambda each: each.arg or "~")
 
 
 def stands_aside(name: str) -> bool:

@@ -123,31 +123,31 @@ class Unexplained:
         if any(sides) and here and not every:
             return here
         kept = [*filter(_is_outside, here)] if every else []
-        for before, after in sure:
-            above = around[before, after]
-            one, other = (
-                values.place([form, *(pair[at] for pair in above)], differ[at])
-                for at, (values, form) in enumerate(zip(both, (before, after), strict=True))
-            )
-            facts = found[before, after]
-            causes = [[each for each in differ[at] if each.place == facts[at].at.place] for at in (0, 1)]
-            read = not (one or other) and all(facts[at].at not in differ[at] for at in (0, 1))
-            if read and any(causes) and max(map(len, causes)) == 1:  # told where it is set, not where it is read
-                one, other = (side[0] if side else None for side in causes)
-                if one is None or other is None:
-                    kept.append(Otherwise(one, other))
-                    continue
-            one, other = one or facts[0].at, other or facts[1].at
-            texts = [shortened(each, _TEXT) for each in (both[0].text(before), both[1].text(after))]
-            what = " became ".join(f"`{each}`" for each in texts) if all(texts) else other_text(one.shown, other.shown)
-            asked = "$if" in (before[0], *(pair[0][0] for pair in above))
-            old = [each for each in here if each.after is other or (asked and isinstance(each.at.node, ast.If))]
-            what = "under another condition now" if asked and one.text == other.text else what
-            if old or any(each.after is other for each in kept):
+        for part in sure:
+            one = self._told_at(part, around[part], found[part], both, differ)
+            asked = "$if" in (part[0][0], *(pair[0][0] for pair in around[part]))
+            old = [each for each in here if each.after is one.after or (asked and isinstance(each.at.node, ast.If))]
+            if one.what and (old or any(each.after is one.after for each in kept)):
                 kept += [each for each in old if each not in kept]
             else:
-                kept.append(Otherwise(one, other, what, words=(*_words_apart(before, after),)))
+                kept.append(one)
         return kept
+
+    @staticmethod
+    def _told_at(
+        part: tuple[Form, Form], above: Sequence[tuple[Form, Form]], facts: tuple[Fact, Fact],
+        both: tuple[Values, Values], differ: tuple[list[Statement], ...],
+    ) -> Otherwise:  # fmt: skip
+        """Where two parts that come to something else are set, and what became of them; no words of it where one side
+        alone sets it."""
+        one, other = _set_at(part, above, facts, both, differ)
+        if one is None or other is None:
+            return Otherwise(one, other)
+        texts = [shortened(values.text(form), _TEXT) for values, form in zip(both, part, strict=True)]
+        what = " became ".join(f"`{each}`" for each in texts) if all(texts) else other_text(one.shown, other.shown)
+        asked = "$if" in (part[0][0], *(pair[0][0] for pair in above))
+        what = "under another condition now" if asked and one.text == other.text else what
+        return Otherwise(one, other, what, words=(*_words_apart(*part),))
 
     @staticmethod
     def _in_doubt(sides: tuple[list[Fact], list[Fact]]) -> Otherwise | None:
@@ -506,6 +506,23 @@ class Unexplained:
         sure = sure and not (new and {*new} <= _PRECISION)
         what = "" if whole or before is None or after is None else other_text(before.shown, after.shown)
         self.told.append(Otherwise(before, after, what, sure, words))
+
+
+def _set_at(
+    part: tuple[Form, Form], above: Sequence[tuple[Form, Form]], facts: tuple[Fact, Fact],
+    both: tuple[Values, Values], differ: tuple[list[Statement], ...],
+) -> tuple[Statement | None, Statement | None]:  # fmt: skip
+    """The statements that set two parts: those that read them, unless one statement alone is the cause."""
+    one, other = (
+        values.place([form, *(pair[at] for pair in above)], differ[at])
+        for at, (values, form) in enumerate(zip(both, part, strict=True))
+    )
+    causes = [[each for each in differ[at] if each.place == facts[at].at.place] for at in (0, 1)]
+    read = not (one or other) and all(facts[at].at not in differ[at] for at in (0, 1))
+    if read and any(causes) and max(map(len, causes)) == 1:
+        one, other = (side[0] if side else None for side in causes)
+        return one, other
+    return one or facts[0].at, other or facts[1].at
 
 
 def one_thing_of_host(one: Form, other: Form) -> bool:

@@ -85,15 +85,21 @@ def inserted(original: Path, migrated: Path) -> dict[str, list[int]]:
         gives = [[_GIVES in line for line in lines] for lines in texts]
         lines_of_both = _matched(before, after)
         kept = {new for old, new in lines_of_both.items() if gives[0][old - 1] or not gives[1][new - 1]}
-        # A seed that stands elsewhere, or is another one, is that of the original.
-        seeds = [line.partition("(")[0].strip() for old, line in enumerate(texts[0], 1) if old not in lines_of_both]
-        for new, line in enumerate(texts[1], 1):
-            if new not in kept and "seed" in (call := line.partition("(")[0].strip()) and call in seeds:
-                seeds.remove(call)
-                kept.add(new)
+        kept |= _seeds(*texts, {*lines_of_both}, kept)
         moved = set[str]().union(*(lines for text, lines in lines_in.items() if text != before))
         lines = [new for new, line in enumerate(texts[1], 1) if new not in kept and line.strip() not in moved]
         found |= {name: lines} if lines else {}
+    return found
+
+
+def _seeds(before: Sequence[str], after: Sequence[str], matched: set[int], kept: set[int]) -> set[int]:
+    """Lines of a seed that stands elsewhere, or is another one: that of the original all the same."""
+    seeds = [line.partition("(")[0].strip() for at, line in enumerate(before, 1) if at not in matched]
+    found = set[int]()
+    for at, line in enumerate(after, 1):
+        if at not in kept and "seed" in (call := line.partition("(")[0].strip()) and call in seeds:
+            seeds.remove(call)
+            found.add(at)
     return found
 
 

@@ -79,11 +79,6 @@ def footer(
         line += ngettext(" ({count} file looked at)", " ({count} files looked at)", result.files)
     yield line + baseline
     yield from _fixable(result, "" if styled else " --style npu", fixing)
-    edits_made = (each.finding.edit for each in result.new if each.fix)
-    if any(not each.before and _DEFINES.search(each.after) for each in edits_made if each is not None):
-        yield gettext(
-            "    (transplt -i counts other edits: it puts functions that edits call into npu_port.py, and imports it)"
-        )
     if not styled and any(item.fix for item in result.new):
         yield gettext("    --style portable instead keeps the code running on CUDA too, and may edit other places")
 
@@ -102,6 +97,11 @@ def _fixable(result: CheckResult, style: str, fixing: bool) -> Iterator[str]:
         yield gettext("[unsafe] --fix --unsafe-fixes{style} edits {unsafe} of them", unsafe=unsafe, style=style)
     elif not fixing:
         yield gettext("none of them can be edited automatically")
+    edits_made = (item.finding.edit for item in result.new if item.fix)
+    if any(not each.before and _DEFINES.search(each.after) for each in edits_made if each is not None):
+        yield gettext(
+            "    (transplt -i counts other edits: it puts functions that edits call into npu_port.py, and imports it)"
+        )
 
 
 def _sorted(result: CheckResult, verbose: bool) -> list[CheckedFinding]:
