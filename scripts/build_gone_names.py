@@ -178,6 +178,25 @@ _HELP = {
     "pytorch_lightning.ModelCheckpoint(prefix=": "write it into filename=",
     "pytorch_lightning.Trainer(gpus=": "write devices= and accelerator=",
     "pytorch_lightning.Trainer(resume_from_checkpoint=": "hand it to trainer.fit as ckpt_path=",
+    "numpy.percentile(interpolation=": "rename it to method=, which NumPy has since 1.22",
+    "numpy.quantile(interpolation=": "rename it to method=, which NumPy has since 1.22",
+    "pandas.Float64Index": "write pandas.Index(values, dtype='float64')",
+    "pandas.Int64Index": "write pandas.Index(values, dtype='int64')",
+    "pandas.UInt64Index": "write pandas.Index(values, dtype='uint64')",
+    "pandas.factorize(na_sentinel=": "write use_na_sentinel=, False for None",
+    "pandas.to_pickle(path=": "rename it to filepath_or_buffer=, or leave the keyword out",
+    "pandas.read_pickle(path=": "rename it to filepath_or_buffer=, or leave the keyword out",
+    "pandas.Series(fastpath=": "leave it out",
+    "pandas.infer_freq(warn=": "leave it out",
+    "scipy.special.comb(legacy=": "leave it out; for what legacy=True did hand in floats",
+    "torchvision.transforms.RandomAffine(fillcolor=": "rename it to fill=",
+    "torchvision.transforms.RandomAffine(resample=": "rename it to interpolation=, with an InterpolationMode",
+    "torchvision.transforms.RandomRotation(resample=": "rename it to interpolation=, with an InterpolationMode",
+    "diffusers.pipeline_utils": "import DiffusionPipeline and ImagePipelineOutput from diffusers",
+    "diffusers.modeling_utils": "import ModelMixin from diffusers",
+    "diffusers.models.attention.CrossAttention": "import Attention from diffusers.models.attention_processor",
+    "diffusers.models.attention.AttentionBlock": "import Attention from diffusers.models.attention_processor",
+    "diffusers.SchedulerMixin.set_format": "take the call out: schedulers compute with tensors of torch",
     "torch.functional.align_tensors": "take the import out, or align the tensors by hand",
     **{
         f"transformers.{name}FeatureExtractor": f"take {name}ImageProcessor"
@@ -192,6 +211,12 @@ _HELP = {
 _OF_FORM = (
     (re.compile(r"transformers\.(?:configuration|modeling|tokenization)_(?!attn_)\w+"),
      "import from transformers.models.bert.modeling_bert and the like, or from transformers itself"),
+    (re.compile(r"skimage\.[\w.]+\(multichannel="),
+     "write channel_axis=-1 for multichannel=True, and leave it out for False (0.19 and newer)"),
+    (re.compile(r"skimage\.[\w.]+\(selem="), "rename it to footprint=, which 0.19 and newer take"),
+    (re.compile(r"skimage\.[\w.]+\(max_iter="), "rename it to max_num_iter=, which 0.19 and newer take"),
+    (re.compile(r"skimage\.[\w.]+\((?:random_state|seed)="), "rename it to rng="),
+    (re.compile(r"skimage\.[\w.]+\(in_?place="), "write out= and the array itself for True"),
     (re.compile(r"transformers\.modeling_utils\.(?:apply_chunking_to_forward|prune_linear_layer|Conv1D)"),
      "import it from transformers.pytorch_utils"),
     (re.compile(r"[\w.]+\.(?:Any|Callable|Dict|Iterable|List|NamedTuple|Optional|Sequence|Set|Tuple|Type|Union)"),
@@ -206,16 +231,20 @@ _ADDS_NONE = re.compile(
     r"lru_cache|cache|contextmanager|deprecat|rename|validate_params|xp_capabilities|_apply_over_batch|set_module"
     r"|array_function_dispatch|no_grad|wraps|overload|_copy_docs|docstring|doc\b|Appender|Substitution|preserve_channel"
 )
+#: The keyword that a decorator still takes.
+_OLD_KEYWORD = re.compile(r"(?:deprecate|rename)\w*\((?:old_arg_name=)?['\"](\w+)['\"]")
 #: What the adaptor of Lightning writes, or speaks of.
 _SAID_ELSEWHERE = frozenset({"gpus", "from_argparse_args", "amp_backend"})
 #: Bases that are of no package here, and what a torch.nn.Module has.
 _PLAIN = frozenset({"object", "ABC", "Generic", "Protocol", "Enum", "Module", "Callable", "Dataset"})
 #: Methods that each Module has, whether its own class writes them or not.
 _OF_MODULES = frozenset({"cpu", "cuda", "to"})
+#: Names that classes of several packages have, or of programs, which are read by their last name.
+_SHARED = frozenset({"Trainer", "Transform"})
 _LEFT_OUT = re.compile(
     r"(?:^|\.)(?:tests?|testing|conftest|_?vendor(?:ed)?|externals?|_\w+|setup"
     r"|image_processing_\w+_fast"  # transformers 5 finds these by a name of their own
-    r"|modeling_(?:flax|tf)_\w+)(?:\.|$)"
+    r"|dummy_\w+|modeling_(?:flax|tf)_\w+)(?:\.|$)"
 )
 
 
@@ -250,8 +279,10 @@ def _made(node: ast.ClassDef) -> Made:
     """What a class says; one that is made in a way of its own is open."""
     bases = tuple(ast.unparse(base).partition("[")[0].rpartition(".")[2] for base in node.bases)
     methods = {each.name: each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
-    stored = (each for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute))
-    kept = {getattr(each, "id", getattr(each, "attr", "")) for each in stored if isinstance(each.ctx, ast.Store)}
+    own = (each for item in node.body if not isinstance(item, ast.FunctionDef) for each in ast.walk(item))
+    kept = {each.id for each in own if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    set_ = (each for each in ast.walk(node) if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store))
+    kept |= {each.attr for each in set_ if isinstance(each.value, ast.Name) and each.value.id == "self"}
     members = frozenset({*methods, *kept})
     init, decorators = methods.get("__init__"), [ast.unparse(each) for each in node.decorator_list]
     if "__new__" in methods or node.keywords or any("strict" in each for each in decorators):
@@ -448,11 +479,12 @@ class Package:
                 if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                     args = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
                     told = " ".join(map(ast.unparse, node.decorator_list))
-                    named = frozenset({*(each.arg for each in args), *re.findall(r"['\"](\w+)['\"]", told)})
+                    named = frozenset({*(each.arg for each in args), *_OLD_KEYWORD.findall(told)})
                     more = not all(_ADDS_NONE.search(ast.unparse(each)) for each in node.decorator_list)
                     more = more or node.args.kwarg is not None
                     made = Made((parts[-1].lstrip("_"),), frozenset(), frozenset(), named, open_=more)
-                    homes = [each for each in outer if each in self.wheel.sources and node.name in self.bound(each)[0]]
+                    homes = [each for each in outer if each in self.wheel.sources
+                             and node.name in self.bound(each)[0] | self.stub(each)[0]]  # fmt: skip
                     for home in [*homes, *([] if parts[-1].startswith("_") else [module])]:
                         full = f"{home}.{node.name}"
                         found[full] = None if full in found and found[full] != made else made
@@ -537,12 +569,12 @@ def gone_keywords(wheels: list[Package]) -> Iterator[tuple[str, str, str]]:
 def gone_of_self(wheels: list[Package], seen: Seen) -> Iterator[tuple[str, str, str]]:
     """The same of what classes of programs read of themselves, where it is their base that had it."""
     *older, newest = sorted(wheels, key=lambda each: Version(each.version))
-    for cls in sorted(seen.above & newest.classes.keys()):
+    for cls in sorted((seen.above & newest.classes.keys()) - _SHARED):
         now, (module, _) = newest.members(cls), newest.classes[cls][0]
         words = {*re.findall(r"\w+", newest.wheel.text(newest.wheel.sources[module]))}
         before = {at: package.members(cls) or frozenset[str]() for at, package in enumerate(older)}
         gone_ones = frozenset[str]().union(*before.values()) - words if now is not None else frozenset[str]()
-        gone_ones -= now or gone_ones
+        gone_ones -= (now or gone_ones) | _OF_MODULES
         for name in sorted(each for each in gone_ones if f"self.{each}" in seen.pairs and each[0] != "_"):
             at = max(at for at, names in before.items() if name in names)
             without = next(each for each in [*older[at + 1 :], newest] if each.members(cls) is not None)
@@ -606,7 +638,7 @@ def rows_of(package: list[Package], seen: Seen) -> Iterator[dict[str, Any]]:
     if dist != "torch":
         functions = gone_keywords(package)
         members += sorted(each for each in functions if kept(each[0].partition("(")[0], seen))
-    for name, had, without in members:  # a field is read too
+    for name, had, without in (each for each in members if each[0] not in _said()):  # a field is read too
         cls, called, keyword = name.rstrip("=").partition("(")
         how = keyword if called else "" if name in fields else "()"
         found.setdefault((had, without, _answer(name), how), []).append(cls)
@@ -638,6 +670,13 @@ def _answer(name: str) -> str:
     kin = (said for tail, said in tails.items() if re.search(r"\W", tail) and name.endswith(tail))
     by_form = (said for form, said in _OF_FORM if form.fullmatch(name))
     return _HELP.get(name) or next(kin, "") or next(by_form, "")
+
+
+@cache
+def _said() -> frozenset[str]:
+    """The keywords that refused_calls.json has rows of its own for."""
+    rows = json.loads(TABLE.with_name("refused_calls.json").read_bytes())["packages"]
+    return frozenset(f"{name}({row['keyword']}=" for row in rows if "keyword" in row for name in row["names"])
 
 
 @cache
@@ -684,7 +723,8 @@ def main() -> None:
         package = Package(path)
         read.setdefault(package.name, []).append(package)
     seen = used(given.used, set(read))
-    seen.names.update(name for row in json.loads(TABLE.read_bytes())["packages"] for name in row["names"])
+    had = {name for row in json.loads(TABLE.read_bytes())["packages"] for name in row["names"]}
+    seen.names.update(had, (name.rpartition(".")[0] for name in had))
     write(read, {name: [*rows_of(each, seen)] for name, each in read.items() if len(each) > 1})
 
 

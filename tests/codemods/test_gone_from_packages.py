@@ -141,6 +141,12 @@ from timm.models.vision_transformer import VisionTransformer
         "import pandas as pd\nd = frame.resample('M').mean()",
         "import pandas as pd\nd = frame.date.dt.floor('H')",
         "import pandas as pd\nfreq = 'Q-DEC'\nd = pd.Grouper(freq=freq)",
+        "import numpy as np\nlow = np.percentile(x, 5, interpolation='lower')",
+        "from torchvision import transforms\nt = transforms.RandomAffine(10, fillcolor=0)",
+        "from skimage.metrics import structural_similarity as ssim\ns = ssim(a, b, multichannel=True)",
+        "import dora\ndora.distrib.init()",
+        "from dora import distrib\ndistrib.init()",
+        "from diffusers.pipeline_utils import DiffusionPipeline",
     ],
 )
 def test_reported(source: str) -> None:
@@ -253,6 +259,11 @@ def test_reported(source: str) -> None:
         "import pandas as pd\nd = pd.date_range('2020', periods=3, freq='15min')\npd.period_range('2020', freq='M')",
         "import pandas as pd\nd = frame.resample('ME').mean(), frame.date.dt.to_period('M'), round(x), a.round(2)",
         "d = frame.resample('M').mean()",
+        "import numpy as np\nlow = np.percentile(x, 5, method='lower')",
+        "from torchvision import transforms\nt = transforms.RandomAffine(10, fill=0)",
+        "from skimage.metrics import structural_similarity as ssim\ns = ssim(a, b, multichannel=False)",
+        "import dora\ndora.distrib.init('gloo')\ndora.distrib.init(backend='hccl')",
+        "from own import distrib\ndistrib.init()",
     ],
 )
 def test_stays(source: str) -> None:
