@@ -58,7 +58,7 @@ _BESIDE_TORCH = ("torch", "torchvision", "torchaudio")
 #: How deep the names lie that a package offers to all, of those that nearly every program of its field imports.
 _FRONT = {
     "skimage": 3, "torchvision": 3, "networkx": 2, "pandas": 2, "torchmetrics": 2, "transformers": 3, "peft": 2,
-    "trl": 2, "pytorch_lightning": 3, "diffusers": 2, "timm": 3, "torch": 4,
+    "trl": 2, "gymnasium": 3, "pytorch_lightning": 3, "diffusers": 2, "timm": 3, "torch": 4,
 }  # fmt: skip
 #: How deep the modules lie whose classes are read: below are single models, by the thousand.
 _DEPTH = 2
@@ -197,6 +197,11 @@ _HELP = {
     "diffusers.models.attention.CrossAttention": "import Attention from diffusers.models.attention_processor",
     "diffusers.models.attention.AttentionBlock": "import Attention from diffusers.models.attention_processor",
     "diffusers.SchedulerMixin.set_format": "take the call out: schedulers compute with tensors of torch",
+    "gymnasium.wrappers.GrayScaleObservation": "write GrayscaleObservation",
+    "gymnasium.wrappers.RecordEpisodeStatistics(deque_size=": "rename it to buffer_length=",
+    "gymnasium.wrappers.TransformObservation(f=": "rename it to func=, and hand observation_space= too",
+    "gymnasium.wrappers.TransformReward(f=": "rename it to func=",
+    "gymnasium.vector.make": "write gymnasium.make_vec",
     "torch.functional.align_tensors": "take the import out, or align the tensors by hand",
     **{
         f"transformers.{name}FeatureExtractor": f"take {name}ImageProcessor"
@@ -211,6 +216,7 @@ _HELP = {
 _OF_FORM = (
     (re.compile(r"transformers\.(?:configuration|modeling|tokenization)_(?!attn_)\w+"),
      "import from transformers.models.bert.modeling_bert and the like, or from transformers itself"),
+    (re.compile(r"gymnasium\.wrappers\.[a-z_]+(?:\.\w+)?"), "import the wrapper's class from gymnasium.wrappers"),
     (re.compile(r"skimage\.[\w.]+\(multichannel="),
      "write channel_axis=-1 for multichannel=True, and leave it out for False (0.19 and newer)"),
     (re.compile(r"skimage\.[\w.]+\(selem="), "rename it to footprint=, which 0.19 and newer take"),

@@ -144,6 +144,8 @@ from timm.models.vision_transformer import VisionTransformer
         "import numpy as np\nlow = np.percentile(x, 5, interpolation='lower')",
         "from torchvision import transforms\nt = transforms.RandomAffine(10, fillcolor=0)",
         "from skimage.metrics import structural_similarity as ssim\ns = ssim(a, b, multichannel=True)",
+        "import gymnasium as gym\ne = gym.make('LunarLander-v2', render_mode=None)",
+        "from gymnasium.wrappers.clip_action import ClipAction",
         "import dora\ndora.distrib.init()",
         "from dora import distrib\ndistrib.init()",
         "from diffusers.pipeline_utils import DiffusionPipeline",
@@ -264,6 +266,8 @@ def test_reported(source: str) -> None:
         "from skimage.metrics import structural_similarity as ssim\ns = ssim(a, b, multichannel=False)",
         "import dora\ndora.distrib.init('gloo')\ndora.distrib.init(backend='hccl')",
         "from own import distrib\ndistrib.init()",
+        "import gymnasium as gym\ne = gym.make('LunarLander-v3')",
+        "from gymnasium.wrappers import ClipAction",
     ],
 )
 def test_stays(source: str) -> None:

@@ -66,15 +66,11 @@ fixer = Fixer(
     words=tuple(sorted({word for name in _EVERY if not name.startswith("torch.") for word in _words(name)})),
     beside=grouped((above, last if len(last) > 8 else name) for name, above, last in _OF_TORCH),
 )
-
-
 #: The methods of objects among the names.
 _METHODS = frozenset(
     name.rpartition(".")[2] for row in rows_of_gone() if row.keys() & {"taken", "method", "attribute"}
     for name in row["names"]
 )
-
-
 #: The methods of packages that a row says something of, where a class has its own.
 _OVERRIDDEN = frozenset(
     name.rpartition(".")[2] for row in rows_of_gone() if "overridden" in row for name in row["names"]
@@ -267,7 +263,8 @@ def _missing(work: Work, node: ast.expr | ast.stmt, name: str) -> Iterator[Note]
 def called(work: Work, call: ast.Call) -> Finds:
     """Report `yaml.load(f)`, `mel(22050, 1024)` of librosa, and `writer.save()`."""
     name = work.names.qualified(call.func) or _of_an_object(work, call.func) or _of_a_frame(work, call)
-    asked: list[tuple[_Place, str, str]] = [(call.func, name, "")]
+    kin = f"{name.partition('.')[0]}.*.{name.rpartition('.')[2]}"  # what is said of a name beside its row
+    asked: list[tuple[_Place, str, str]] = [(call.func, name, ""), (call.func, kin, "")]
     for given in (each for each in call.keywords if each.arg in _KEYWORDS):
         asked += ((given, each, f"({given.arg}=") for each in (name, *_family(work, call.func)))
     for place, each, of in asked:
