@@ -6,7 +6,7 @@ import ast
 import re
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -275,9 +275,8 @@ def _left(sides: tuple[Side, Side], copy: Path, options: Options, progress: Call
         lines.append(f"{many(more, 'place')} more, without effect on training")
     first = ((why, len(found), found[0].finding) for why, found in aside.items())
     lines += [f"{why}: {many(count, 'place')}, first {at.path}:{at.span.line}: {at.text}" for why, count, at in first]
-    counted = Counter(blocks[id(each.finding)] for each in sure)
     no_card = "no file of the port names an NPU" * (not any(map(_NAMES_CARD.search, port.files.values())))
-    wrong = _said_of_cuda([each.finding for each in sure], counted) or no_card
+    wrong = _said_of_cuda([each.finding for each in sure], blocks) or no_card
     to_look_at = f"{many(len(against), 'place')} to look at, which may stop it"
     well = to_look_at if against else "nothing that stops it or computes something else"
     mark = Mark.AGAINST if wrong else Mark.OPEN if against else Mark.GOOD
@@ -300,10 +299,11 @@ def _by_reason(
     return aside
 
 
-def _said_of_cuda(sure: Sequence[Finding], counted: Counter[str]) -> str:
+def _said_of_cuda(sure: Sequence[Finding], blocks: Mapping[int, str]) -> str:
     """What is left of CUDA, and of NumPy's old names, in one sentence; empty where nothing is."""
     if not sure:
         return ""
+    counted = Counter(blocks[id(each)] for each in sure)
     told = ", ".join(f"{BLOCKS_TEXT[what]}: {counted[what]}" for what in BLOCKS if counted[what])
     old = sum(each.api.startswith("numpy") for each in sure)
     said = [f"CUDA is left at {many(len(sure) - old, 'place')}"] * (len(sure) > old)

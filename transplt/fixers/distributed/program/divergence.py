@@ -428,18 +428,24 @@ def _changes_trained(stmt: ast.stmt) -> bool:
         case ast.AugAssign(target=changed) | ast.Assign(targets=[ast.Attribute(attr="data") as changed]):
             pass
         case ast.Expr(ast.Call(func=ast.Attribute(value=ast.expr() as changed, attr=name))) if name.endswith("_"):
-            while isinstance(changed, ast.Call) and isinstance(changed.func, ast.Attribute):
-                changed = changed.func.value  # `p.mul_(0.9).add_(noise)`
+            while (first := getattr(getattr(changed, "func", None), "value", None)) is not None:
+                changed = first  # `p.mul_(0.9).add_(noise)`
         case _:
             return False
-    if isinstance(changed, ast.Attribute):
-        return changed.attr in ("grad", "data")
-    loops = [loop for loop in loops_around(stmt) if isinstance(loop, ast.For)]
-    return isinstance(changed, ast.Name) and any(
-        changed.id in {each.id for each in inner_nodes(loop.target, ast.Name)}
-        and any(last_name(each) in ("parameters", "named_parameters") for each in inner_nodes(loop.iter, ast.Attribute))
-        for loop in loops
-    )
+    match changed:
+        case ast.Attribute(attr=name):
+            return name in ("grad", "data")
+        case ast.Name(id=name):
+            return any(_gives_parameters(loop, name) for loop in loops_around(stmt))
+    return False
+
+
+def _gives_parameters(loop: Loop, name: str) -> bool:
+    """True for a loop in which `name` is each parameter of a model in turn."""
+    match loop:
+        case ast.For(target=target, iter=items) if name in {each.id for each in inner_nodes(target, ast.Name)}:
+            return any(each.attr in ("parameters", "named_parameters") for each in inner_nodes(items, ast.Attribute))
+    return False
 
 
 def _assigns(stmt: ast.stmt) -> bool:

@@ -342,15 +342,16 @@ class Varying:
                         self._mark(file, target)
 
     def _mark(self, file: File, node: ast.expr) -> None:
-        if isinstance(node, (ast.Tuple, ast.List)):
-            for item in node.elts:
-                self._mark(file, item)
-        elif isinstance(node, ast.Starred):
-            self._mark(file, node.value)
-        elif isinstance(node, ast.Subscript):
-            self._mark_kept(file, node.value)
-        elif (slot := self.program.slot(file, node)) is not None:
-            self._add(slot, node)
+        match node:
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                for item in parts:
+                    self._mark(file, item)
+            case ast.Starred(value=inner):
+                self._mark(file, inner)
+            case ast.Subscript(value=holder):
+                self._mark_kept(file, holder)
+            case _ if (slot := self.program.slot(file, node)) is not None:
+                self._add(slot, node)
 
     def _mark_kept(self, file: File, holder: ast.expr) -> None:
         """Mark what is changed in place, and what callers have given for it."""
