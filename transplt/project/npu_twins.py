@@ -133,7 +133,10 @@ def with_twins(
     found = {entry.path: entry for entry in entries}
     made: dict[str, FileRecord] = {}
     wanted = _wanted(worker, found, records)
-    _without_doubles(wanted, records)
+    # A list keeps the name that the twin of a pyproject.toml would have, too.
+    count = Counter(each.path for each in wanted.values())
+    for at in [at for at, each in wanted.items() if count[each.path] > 1 and records[at].path.endswith(".toml")]:
+        records[at] = wanted.pop(at).original
     there = {(each.code, (str if each.code == CODE else posixpath.dirname)(each.path))
              for each in wanted.values() if not each.why}  # fmt: skip
     counts = Counter(code for code, _ in there)
@@ -159,31 +162,14 @@ def with_twins(
 def _wanted(worker: FileWorker[Any], found: Mapping[str, Entry], records: Sequence[FileRecord]) -> dict[int, _Twin]:
     """The twin of each record that gets one, by its place, for files that are not old and have none yet."""
     wanted: dict[int, _Twin] = {}
-    uses = [*_code(records)]
+    uses = [each for record in records if record.path.endswith(".py") for each in record.findings
+            if each.open and not aside(each)]  # fmt: skip
     for at, record in enumerate(records):
         none = is_old(record.path) or any(each in found for each in twins(record.path))
         maker = None if none else _MAKERS.get(record.kind)
         if maker is not None and (twin := maker(worker, found[record.path], record, uses)) is not None:
             wanted[at] = twin
     return wanted
-
-
-def _code(records: Iterable[FileRecord]) -> Iterable[Finding]:
-    """What is open in code that a program comes to."""
-    code = (each for record in records if record.path.endswith(".py") for each in record.findings)
-    return (each for each in code if each.open and not aside(each))
-
-
-def _older(uses: Sequence[Finding], folder: str) -> list[str]:
-    """The releases that have all that the code in a folder uses."""
-    return lowest({each.detail("back") for each in uses if each.path.startswith(folder)} - {""})
-
-
-def _without_doubles(wanted: dict[int, _Twin], records: list[FileRecord]) -> None:
-    """Take out the twin of a pyproject.toml where a list has one of that name."""
-    count = Counter(each.path for each in wanted.values())
-    for at in [at for at, each in wanted.items() if count[each.path] > 1 and records[at].path.endswith(".toml")]:
-        records[at] = wanted.pop(at).original
 
 
 def _is_listed(found: Collection[str], records: Sequence[FileRecord], wanted: Iterable[_Twin]) -> bool:
@@ -299,7 +285,9 @@ def _of_a_list(
     if releases is None:
         return None
     imported = {each.partition(".")[0] for each in worker.project.imported} if "/" not in path else ()
-    text, raised = _packages(name, result, releases, imported, _older(uses, path[: -len(name)]))
+    # The releases that have all that the code beside it uses.
+    older = lowest({each.detail("back") for each in uses if each.path.startswith(path[: -len(name)])} - {""})
+    text, raised = _packages(name, result, releases, imported, older)
     done = (INDEX,) if name.endswith(".txt") else ()  # which pip reads from there
     of_raised = Sentence(_RAISED, twin=posixpath.basename(twin))
     left = [each for each in result.findings if not each.applied and each.code not in done]

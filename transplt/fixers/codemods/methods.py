@@ -85,7 +85,11 @@ def _reason_to_stay(work: Work, node: ast.Attribute, old: str, full: str | None)
     root = full.split(".")[0] if full is not None else ""
     if root in FOREIGN:
         return "library-name", root
-    if full is not None and root != "torch" and not _is_project_object(work, full.rpartition(".")[0]):
+    known = work.project.canonical(full.rpartition(".")[0]) if full is not None else ""
+    module, _, last = known.rpartition(".")
+    modules = work.project.modules
+    of_project = known not in modules and module in modules and last not in FOREIGN  # an object in one of its modules
+    if full is not None and root != "torch" and not of_project:
         used = isinstance(parent(node), (ast.Attribute, ast.Call)) and _receiver(node) not in _SETTINGS
         project = work.slots.own.project_name(full) is not None
         return ("package-name", root) if used and not project else ("no-method",)
@@ -111,13 +115,6 @@ def _renamed(node: ast.Attribute, old: str, new: str) -> Edit:
 
 
 # --- whose attribute it is -------------------------------------------------------------------------------------------
-
-
-def _is_project_object(work: Work, owner: str) -> bool:
-    """True for something in a module of the project (an object), False for modules and for other packages."""
-    known = work.project.canonical(owner)
-    module, _, last = known.rpartition(".")
-    return known not in work.project.modules and module in work.project.modules and last not in FOREIGN
 
 
 def _other_framework(work: Work) -> str:

@@ -147,7 +147,9 @@ class Unexplained:
         what = " became ".join(f"`{each}`" for each in texts) if all(texts) else other_text(one.shown, other.shown)
         asked = "$if" in (part[0][0], *(pair[0][0] for pair in above))
         what = "under another condition now" if asked and one.text == other.text else what
-        return Otherwise(one, other, what, words=(*_words_apart(*part),))
+        words = Counter(nodes(part[0])), Counter(nodes(part[1]))
+        apart_in = (words[0] - words[1]) + (words[1] - words[0]) or words[0] + words[1]
+        return Otherwise(one, other, what, words=tuple(each.lstrip("$#").rstrip("=") for each in apart_in.elements()))
 
     @staticmethod
     def _in_doubt(sides: tuple[list[Fact], list[Fact]]) -> Otherwise | None:
@@ -533,12 +535,6 @@ def one_thing_of_host(one: Form, other: Form) -> bool:
 def _is_outside(told: Otherwise) -> bool:
     """Whether something is told that what a function computes does not say."""
     return told.at.said or isinstance(told.at.node, ast.FunctionDef) or bool(_IS_STEP.search(told.at.text))
-
-
-def _words_apart(one: Form, other: Form) -> Iterator[str]:
-    words = Counter(nodes(one)), Counter(nodes(other))
-    found = (words[0] - words[1]) + (words[1] - words[0]) or words[0] + words[1]
-    return (word.lstrip("$#").rstrip("=") for word in found.elements())
 
 
 def _says_other(one: str, other: str) -> str:

@@ -169,7 +169,9 @@ def _left(actions: Sequence[Action], stopped: Mapping[str, str], older: Mapping[
     """
     for part in actions:
         bound = part.codes == (TOO_OLD,) and not any(_is_late(each) or each.api == "torch" for each in part.findings)
-        met = (each for each in part.findings if bound or _is_met(each))
+        # What is in code, and a value that the code reads.
+        met = (each for each in part.findings
+               if bound or (each.code == _CONFIGURED and not each.blocks) or _CODE.search(each.path))  # fmt: skip
         code = [each for each in met if not (aside(each) or each.path in stopped or _is_older(each, older))]
         if any(each.late != "branch" or each.option or each.detail("function") or each.code in _OF_KERNELS
                for each in code):  # fmt: skip
@@ -186,11 +188,6 @@ def _is_older(finding: Finding, older: Mapping[str, str]) -> bool:
 def _is_late(finding: Finding) -> bool:
     """True for what the main program does not load as it starts."""
     return bool(finding.late or finding.detail("program"))
-
-
-def _is_met(finding: Finding) -> bool:
-    """True for what is in code, and for a value that the code reads."""
-    return (finding.code == _CONFIGURED and not finding.blocks) or _CODE.search(finding.path) is not None
 
 
 def _items(parts: Sequence[Action]) -> Iterator[str]:

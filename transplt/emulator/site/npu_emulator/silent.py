@@ -75,15 +75,12 @@ def _holds(test: Mapping[str, Any], arguments: _Named) -> bool:
     if value is None or shape is None:
         return False
     if "row_all_true" in test:
-        return bool(len(shape)) and str(value.dtype) in ("torch.bool", "torch.uint8") and _row_all_true(value)
+        masks = bool(len(shape)) and str(value.dtype) in ("torch.bool", "torch.uint8")
+        return masks and bool(on_host(value.detach()).bool().all(-1).any())
     if "shape" in test:
         return len(shape) == len(test["shape"]) and all(map(_fits, test["shape"], shape))
     axis, wanted = test["size"]
     return len(shape) > axis and _fits(wanted, shape[axis])
-
-
-def _row_all_true(mask: Any) -> bool:
-    return bool(on_host(mask.detach()).bool().all(-1).any())
 
 
 def _fits(wanted: int | str, size: int) -> bool:

@@ -216,7 +216,8 @@ def _of_part(call: Call, statistics: Any, rows: slice) -> Any:
 def _backward(call: Call) -> dict[str, Any]:
     """Gradients by the names of the outputs."""
     thin = call.layout == "TND"
-    found = {name: torch.zeros(tensor.shape, device="cpu") for name, tensor in _inputs(call).items()} if thin else {}
+    given = {"dq": joined(call.query, call.query_rope), "dk": joined(call.key, call.key_rope), "dv": call.value}
+    found = {name: torch.zeros(tensor.shape, device="cpu") for name, tensor in given.items()} if thin else {}
     few = _few(call)
     of_pse, of_sink = [], []
     for part, rows, columns in parts(call):
@@ -248,10 +249,6 @@ def _backward(call: Call) -> dict[str, Any]:
         unknown = torch.full(call.pse.shape, torch.nan, device="cpu")
         found["dpse"] = of_pse[0].sum_to_size(call.pse.shape) if fits else unknown
     return found
-
-
-def _inputs(call: Call) -> dict[str, Any]:
-    return {"dq": joined(call.query, call.query_rope), "dk": joined(call.key, call.key_rope), "dv": call.value}
 
 
 def _few(call: Call) -> int:

@@ -161,7 +161,8 @@ class Replayer:
                            "line": launch.line},
                 "body": _body(launch.kernel), "grid": list(launch.grid), "programs": launch.programs, "ran": ran.ran,
                 "adds": ran.adds,
-                "options": {name: repr(_plain(each)) for name, each in values.items() if name not in tensors},
+                "options": {name: repr(getattr(each, "value", each)) for name, each in values.items()
+                            if name not in tensors},
                 "tensors": {name: each.detach().cpu().clone() for name, each in tensors.items()},
                 "written": {name: programs.written(ran, each) for name, each in tensors.items()},
             }
@@ -177,10 +178,6 @@ def _body(kernel: Any) -> str:
     except (OSError, TypeError, SyntaxError):
         return ""
     return "".join(ast.dump(each) for each in getattr(tree.body[0], "body", ()))
-
-
-def _plain(value: Any) -> Any:
-    return getattr(value, "value", value)
 
 
 def _kernel(found: Any) -> Any:

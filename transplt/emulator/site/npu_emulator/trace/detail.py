@@ -29,7 +29,8 @@ class _Recording(TorchFunctionMode):
         if is_quiet() or steps.stepping() or self.recorded > _LIMIT or not wanted - 2 <= taken <= wanted:
             return result
         name = getattr(func, "__name__", "")
-        first = next((each for each in _listed(result) if isinstance(each, torch.Tensor)), None)
+        given_back = result if isinstance(result, (tuple, list)) else [result]
+        first = next((each for each in given_back if isinstance(each, torch.Tensor)), None)
         if first is None or (name.startswith("__") and name not in _ARITHMETIC):
             return result
         with quiet():
@@ -48,10 +49,6 @@ class _Recording(TorchFunctionMode):
 
 
 _ARITHMETIC = {f"__{name}__" for name in "add radd sub rsub mul rmul truediv rtruediv matmul pow getitem".split()}
-
-
-def _listed(result: Any) -> list[Any]:
-    return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
 def install() -> None:
