@@ -71,10 +71,10 @@ def names() -> tuple[str, ...]:
 
 
 @cache
-def _answers(ending: str, part: int, version: str, style: str) -> dict[str, tuple[str, list[Finding]]]:
-    """What the line of each name of a program comes to, and what is said of it."""
+def _answers(ending: str, part: tuple[str, ...], version: str, style: str) -> dict[str, tuple[str, list[Finding]]]:
+    """What the line of each name of a part comes to in one program, and what is said of it."""
     settings = Settings(torch_version=version, style=style, helper_file=True)
-    lines = [name + ending for name in names()[part::_PROGRAMS]]
+    lines = [name + ending for name in part]
     data = ("import torch\n" + "".join(f"x{at} = {line}\n" for at, line in enumerate(lines))).encode()
     project = ProjectFacts.join([index_source(data, "train.py", settings)])
     result = migrate_source(data, "train.py", settings, project)
@@ -89,7 +89,8 @@ def _answers(ending: str, part: int, version: str, style: str) -> dict[str, tupl
 def answer(line: str, version: str, style: str) -> tuple[str, list[Finding]]:
     """What a name, or its call, comes to, and what is said of it."""
     name = line.removesuffix("()")
-    return _answers(line[len(name) :], names().index(name) % _PROGRAMS, version, style)[line]
+    part = names()[names().index(name) % _PROGRAMS :: _PROGRAMS]
+    return _answers(line[len(name) :], part, version, style)[line]
 
 
 def word(name: str, written: str, found: Sequence[Finding]) -> str:

@@ -82,7 +82,7 @@ def test_kinds(name: str, data: bytes, kind: FileKind) -> None:
         ("requirements.txt", "--extra-index-url https://x.org/whl/cu121", "NPU804", "/whl/cu121", "torch-npu"),
         ("Dockerfile", "FROM nvidia/cuda:12.1.0-devel", "NPU805", "nvidia/cuda:12.1.0-devel", "quay.io/ascend/cann"),
         ("k.cu", "__global__ void f(); cudaFree(p);", "NPU806", "cudaFree", "Ascend C"),
-        ("k.h", "#include <cuda_runtime.h>", "NPU806", "cuda_runtime.h", "port it with the kernels"),
+        ("k.h", "#include <cuda_runtime.h>", "NPU806", "cuda_runtime.h", "port it together with the kernels"),
         ("stub.pyi", "x: torch.cuda.Stream", "NPU807", "torch.cuda.Stream", "torch.npu"),
         ("Dockerfile", "RUN sed -i 's/torch>=1.7/torch==1.9.1+cu111/g' a.txt", "NPU805", "1.9.1+cu111", "suffix"),
         ("Dockerfile", "RUN wget //x.org/cuda.patch", "NPU805", "//x.org/cuda.patch", "remove the line"),

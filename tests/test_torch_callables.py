@@ -28,12 +28,13 @@ ROWS: list[dict[str, str]] = read_table(TABLE)["rows"]
 DDP = "torch.nn.parallel.DistributedDataParallel"
 #: Names that no support table lists: of torch_npu, attributes, what is private, and two functions.
 UNLISTED = {
-    f"{MODULE}.npu", f"{MODULE}.training", f"{DDP}.require_backward_grad_sync", f"{TENSOR}.npu", f"{TENSOR}._to_copy",
+    f"{MODULE}.npu", f"{MODULE}.training", f"{DDP}.module", f"{DDP}.require_backward_grad_sync", f"{TENSOR}.npu",
+    f"{TENSOR}._to_copy",
     f"{TENSOR}.npu_format_cast", "torch._dynamo.optimize", "torch.logspace", "torch.empty_permuted",
 }  # fmt: skip
 #: What an object has once it is made; or torch_npu, or the dispatcher alone.
 NOT_IN_TORCH = UNLISTED - {"torch._dynamo.optimize", "torch.logspace", "torch.empty_permuted"} | {
-    f"{DDP}.module", "torch.npu.manual_seed", "torch.npu.manual_seed_all",
+    "torch.npu.manual_seed", "torch.npu.manual_seed_all",
 }  # fmt: skip
 
 

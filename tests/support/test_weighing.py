@@ -63,7 +63,7 @@ torch.distributed.reduce_multigpu torch.distributed.reduce_scatter_multigpu
 torch.nn.parallel.data_parallel torch.autograd.profiler.emit_nvtx torch.autograd.profiler.emit_itt
 torch.autograd.profiler.load_nvprof
 torch.UntypedStorage.from_file torch.utils.cpp_extension.load
-torch.utils.mobile_optimizer.optimize_for_mobile torch.distributed.pipeline.sync.Pipe
+torch.distributed.pipeline.sync.Pipe
 torch.ao.nn.quantized.dynamic.Linear torch.ao.nn.quantizable.LSTM torch.ao.nn.qat.Linear
 """.split()
 #: Not documented as unsupported, and without a kernel all the same.

@@ -19,7 +19,7 @@ from transplt.flow.gates.code_walk import WalkState
 from transplt.flow.gates.cuda_reach import MISSING, Reach
 from transplt.flow.slots import Slots
 from transplt.rules.rule_set import RuleSet
-from transplt.syntax.conditions import SKIPPERS, Atom, Run, Sides, implied, sides_of, tested
+from transplt.syntax.conditions import SKIPPERS, Atom, Run, Sides, implied, implies, sides_of, tested
 from transplt.syntax.nodes import arguments_of, call_of, inner_nodes, last_name
 from transplt.syntax.scan import FUNCTIONS, parent, statement
 
@@ -65,6 +65,7 @@ class CudaSide:
         self._pointers: dict[ast.AST, str] | None = None
         self._of_node: dict[tuple[int, WalkState], _Found] = {}
         self._next: dict[tuple[int, int, WalkState], tuple[int, _Found]] = {}
+        self._asked: dict[tuple[int, bool], list[Reference]] = {}
 
     def of(self, question: ast.expr, truth: bool, *, of_a_tensor: bool) -> Answer | None:
         """Why a part of a condition has to stay that has a truth value on CUDA only; None where it may move."""
@@ -134,15 +135,18 @@ class CudaSide:
         imported before its answer is kept.
         """
         test, code = _whole(question), self.file.code
-        ways = (implied(test, way) for way in (True, False))
-        atoms = next((atoms for atoms in ways if Atom(question, truth) in atoms), [])
         call = parent(test)
+        way = next((way for way in (True, False) if implies(test, way, Atom(question, truth))), None)
+        if way is not None and (id(test), way) not in self._asked:  # once for all questions of a condition
+            self._asked[id(test), way] = [ref for atom in implied(test, way) for ref in code.there_where(atom)]
+        asked = self._asked[id(test), way] if way is not None else []
         holder = parent(call)
         if isinstance(holder, _TESTS) and isinstance(call, ast.Call):
             others = (each for each in holder.decorator_list if each is not call)
-            atoms = atoms + [Atom(name, True) for each in others for name in inner_nodes(each, ast.Name)]
+            names = (name for each in others for name in inner_nodes(each, ast.Name))
+            asked = asked + [ref for name in names for ref in code.there_where(Atom(name, True))]
         kept = code.imported_before(call) if isinstance(call, (ast.Assign, ast.AnnAssign, ast.Return)) else ()
-        return self._first(ref for refs in (*map(code.there_where, atoms), kept) for ref in refs)
+        return self._first([*asked, *kept])
 
     def _marked(self, question: ast.expr) -> Answer | None:
         """What the tests need that a mark skips: `needs_gpu = pytest.mark.skipif(not torch.cuda.is_available())`."""
