@@ -71,15 +71,6 @@ def _is_another(work: Work, node: ast.expr, name: str) -> bool:
     return known.startswith("torch.") or known.rpartition(".")[2] not in _NORMS | WRAPPERS
 
 
-def _sums_over_ranks(work: Work, name: str) -> bool:
-    """True for a class of the file whose methods exchange by torch.distributed: it has one process per card already."""
-    return any(
-        isinstance(binding.node, ast.ClassDef)
-        and any(attribute_of(each) in _OVER_RANKS for each in ast.walk(binding.node))
-        for binding in work.scan.root.bindings.get(name, ())
-    )
-
-
 @fixer.on(ast.Module)
 def used_over_replicas(work: Work, tree: ast.Module) -> Finds:
     """One finding for each of the names that a file calls or hands on, at its first use."""
@@ -89,7 +80,10 @@ def used_over_replicas(work: Work, tree: ast.Module) -> Finds:
             node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Load) and last_name(node) == name
             if _ONLY_ASKED.isdisjoint(map(called_name, (parent(node), parent(parent(node)))))
         ]
-        if not used or _is_another(work, used[0], name) or _sums_over_ranks(work, name):
+        # A class of the file whose methods exchange by torch.distributed has one process per card already.
+        own = [each.node for each in work.scan.root.bindings.get(name, ()) if isinstance(each.node, ast.ClassDef)]
+        sums = any(attribute_of(each) in _OVER_RANKS for node in own for each in ast.walk(node))
+        if not used or _is_another(work, used[0], name) or sums:
             continue
         first = min(used, key=lambda node: (node.lineno, node.col_offset))
         runs = f"{name} runs replicas of a module on CUDA cards of one process"

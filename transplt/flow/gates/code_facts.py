@@ -341,7 +341,9 @@ class FileCode:
             return
         for truth in (True, False):
             for slot, stores in self._constant_stores(truth).items():
-                behind = set.intersection(*(_behind(each.state) for each in stores))
+                states = [each.state for each in stores]  # what is true wherever the walk is in one of them
+                behind: set[Behind] = {*set.intersection(*({guard for guard, _, _ in each.guards} for each in states))}
+                behind |= {"cuda"} if all(each.cuda for each in states) else set()
                 yield from ((self.code.guard(slot, truth), other) for other in behind)
 
     def _extensions(self) -> set[str]:
@@ -373,12 +375,6 @@ def _carried_to(slots: Slots, value: ast.expr) -> Iterator[str]:
                 function = function_around(value)
                 if function is not None and is_property(function):
                     yield f"s:{place.detail[2:]}"
-
-
-def _behind(state: WalkState) -> set[Behind]:
-    """What is true wherever the walk is in a state."""
-    behind: set[Behind] = {guard for guard, _, _ in state.guards}
-    return behind | {"cuda"} if state.cuda else behind
 
 
 def _truth(value: ast.expr | None) -> str:
