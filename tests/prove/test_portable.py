@@ -85,7 +85,7 @@ def test_it_is_equal_on_both_cards_and_its_tests_end_as_before(tmp_path: Path) -
     told, parts = proved(tmp_path)
     assert told.verdict == "equal", told.output
     assert parts[CUDA] == ("equal", "3 steps, 3 printed results equal to the bit")
-    assert parts[f"{CUDA} with 2 processes"] == ("equal", "3 steps equal to the bit")
+    assert parts[f"{CUDA} with 2 processes"] == ("equal", "3 steps, 6 printed results equal to the bit")
     assert parts[TESTS] == ("equal", "2 tests with the same outcomes, 1 passed")
 
 
