@@ -23,10 +23,10 @@ _LEVELS = {"warn": "warning", "error": "error", "ignore": "info"}
 
 def install() -> None:
     """Watch every operator of ATen that has a kernel for the CPU alone."""
-    has = torch._C._dispatch_has_kernel_for_dispatch_key
-    for full in torch._C._dispatch_get_all_op_names():
+    names = torch._C._dispatch_get_registrations_for_dispatch_key
+    for full in sorted({*names("CPU")}.difference(*map(names, (_KEY, *_COMPOSED)))):
         namespace, _, name = full.partition("::")
-        if namespace == "aten" and has(full, "CPU") and not any(has(full, key) for key in (_KEY, *_COMPOSED)):
+        if namespace == "aten":
             base, _, overload = name.partition(".")
             operator = getattr(getattr(torch.ops.aten, base, None), overload or "default", None)
             if operator is not None:
