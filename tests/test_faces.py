@@ -42,6 +42,8 @@ from transplt.project.tree import analyse_tree, migrate_tree
 #: (path, line, code, message) of what is left.
 Left = Counter[tuple[str, int, str, str]]
 TREES = sorted(path.relative_to(SAMPLES).as_posix() for path in SAMPLES.glob("**/cuda") if path.is_dir())
+#: One of each kind every day; the others with the long checks.
+_DAILY = ("adaptors/points", "amp_apex/project", "distributed/function", "image_classifier", "portable", "precision")
 #: What is said of a project as a whole stands in one of its files, and an editor shows one file at a time.
 _OF_THE_WHOLE = ("NPU844", "NPU846")
 OFFERED = "Apply the safe edits: transplt check --fix"
@@ -79,7 +81,10 @@ class Faces:
         return [each for each in table["findings"] if each["level"] != "info" and not each["known"]]
 
 
-@pytest.fixture(scope="module", params=[*TREES, "many"])
+@pytest.fixture(scope="module", params=[
+    *(pytest.param(each, marks=() if each.startswith(_DAILY) else pytest.mark.slow) for each in TREES),
+    "many",
+])
 def faces(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Faces:
     folder = tmp_path_factory.mktemp("faces") / "project"
     if request.param == "many":

@@ -156,6 +156,7 @@ def test_a_second_run_changes_nothing(migrated: tuple[Path, Path], tmp_path: Pat
     assert python_files(again) == python_files(output)
 
 
+@pytest.mark.slow
 def test_same_bytes_for_other_seeds_and_jobs(migrated: tuple[Path, Path], tmp_path: Path) -> None:
     """The whole output folder, reports included."""
     source, output = migrated

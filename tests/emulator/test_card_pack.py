@@ -183,6 +183,7 @@ def test_on_the_same_card_all_holds(pack: Path) -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_planted_differences_are_named(pack: Path, tmp_path: Path) -> None:
     planted = tmp_path / "planted.py"
     planted.write_text(PLANTED)

@@ -447,6 +447,13 @@ def test_reference(transplt_run: Any, tmp_path: Path) -> None:
     code, report, err = transplt_run(TRAIN.replace("lr=0.1", "lr=0.2"), options=["--reference", str(original)])
     assert (code, report["verdict"], report["reasons"]) == (1, "differs", ["reference-differs"])
     assert "the original prints" in err and "net.pt#" not in err
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_reference_of_a_module(transplt_run: Any, tmp_path: Path) -> None:
+    original = tmp_path / "original.py"
+    original.write_text(ORIGINAL)
     (tmp_path / "module.py").write_text(TRAIN.replace("lr=0.1", "lr=0.2"))
     code, report, _ = transplt_run(Path("module"), options=["--reference", str(original), "-m"])
     assert (code, report["verdict"]) == (1, "differs")

@@ -54,10 +54,14 @@ def proven(sample: str, warm: Warm | None) -> Proof:
     return between(before, after, options, lambda text: None, warm).prove(worlds)
 
 
+#: What these show is also in the others, or in programs of the tests: they run with the long checks.
+_LONG = ("text_model", "distributed/function", "distributed/gan", "distributed/trainer", "amp/flat", "amp/function")
+
+
 @pytest.mark.parametrize(
     "sample",
     [
-        each
+        pytest.param(each, marks=pytest.mark.slow) if each in _LONG else each
         for each in (*NAMES, *DISTRIBUTED, *AMP, *APEX, *TUNED, *ADAPTED, *PORTABLE)
         if each not in (*APEX_ITSELF, *COMPILED)
     ],

@@ -290,6 +290,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_each_process_of_a_training_has_a_seed_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(_LAUNCHES, encoding="utf-8")
     options = RunOptions(

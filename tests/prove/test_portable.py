@@ -116,8 +116,13 @@ def test_tests_that_cannot_be_started_are_said(tmp_path: Path) -> None:
     ("sample", "main", "options", "nproc"),
     [
         ("distributed/flat", "train.py", ("distributed", "-m", "train.py"), "1,2"),
-        ("distributed/gan", "gan.py", ("--amp", "native", "distributed", "-m", "gan.py"), "1,2"),
-        ("amp/accumulation", "train.py", ("--amp", "native", "--tune", "all"), "1"),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in (
+                ("distributed/gan", "gan.py", ("--amp", "native", "distributed", "-m", "gan.py"), "1,2"),
+                ("amp/accumulation", "train.py", ("--amp", "native", "--tune", "all"), "1"),
+            )
+        ),
     ],
 )
 def test_what_options_add_does_on_cuda_what_the_original_did(

@@ -43,6 +43,7 @@ main()
 '''
 
 
+@pytest.mark.slow
 def test_edited_kernels_agree(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "main.py").write_text(ORIGINAL)
