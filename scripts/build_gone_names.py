@@ -151,8 +151,8 @@ _HELP = {
     "transformers.glue_compute_metrics": "evaluate.load('glue', task) has the metrics",
     "transformers.Trainer.is_local_master": "write is_local_process_zero()",
     "transformers.Trainer.is_world_master": "write is_world_process_zero()",
-    "transformers.Trainer(tokenizer=": "rename it to processing_class=, which 4.46 and newer take",
-    "transformers.TrainingArguments(evaluation_strategy=": "rename it to eval_strategy=",
+    "transformers.Trainer(tokenizer=": "write processing_class= for tokenizer=, which 4.46 and newer take",
+    "transformers.TrainingArguments(evaluation_strategy=": "write eval_strategy= for evaluation_strategy=",
     "transformers.TrainingArguments(warmup_ratio=": "write warmup_steps=, which takes a share of all steps since 5.0",
     "transformers.TrainingArguments(logging_dir=": "set the environment variable TENSORBOARD_LOGGING_DIR instead",
     "transformers.TrainingArguments(no_cuda=": "write use_cpu=",
@@ -161,7 +161,7 @@ _HELP = {
     "transformers.TrainingArguments(group_by_length=": "write train_sampling_strategy='group_by_length'",
     "sklearn.utils.linear_assignment_": "write np.stack(scipy.optimize.linear_sum_assignment(cost), axis=1)",
     **{
-        f"trl.{kind}Trainer({keyword}=": f"hand it to trl.{kind}Config, which args= takes"
+        f"trl.{kind}Trainer({keyword}=": f"pass {keyword}= to trl.{kind}Config, and that as args="
         for kind, moved in {
             "DPO": (
                 "beta", "dataset_num_proc", "disable_dropout", "label_smoothing", "loss_type", "max_length",
@@ -171,36 +171,36 @@ _HELP = {
         }.items()
         for keyword in moved
     },
-    "trl.DPOTrainer(tokenizer=": "rename it to processing_class=",
-    "trl.SFTTrainer(tokenizer=": "rename it to processing_class=",
+    "trl.DPOTrainer(tokenizer=": "write processing_class= for tokenizer=",
+    "trl.SFTTrainer(tokenizer=": "write processing_class= for tokenizer=",
     "pytorch_lightning.ModelCheckpoint(filepath=": "write dirpath= and filename=",
     "pytorch_lightning.ModelCheckpoint(period=": "write every_n_epochs=",
-    "pytorch_lightning.ModelCheckpoint(prefix=": "write it into filename=",
+    "pytorch_lightning.ModelCheckpoint(prefix=": "begin filename= with the prefix",
     "pytorch_lightning.Trainer(gpus=": "write devices= and accelerator=",
-    "pytorch_lightning.Trainer(resume_from_checkpoint=": "hand it to trainer.fit as ckpt_path=",
-    "numpy.percentile(interpolation=": "rename it to method=, which NumPy has since 1.22",
-    "numpy.quantile(interpolation=": "rename it to method=, which NumPy has since 1.22",
+    "pytorch_lightning.Trainer(resume_from_checkpoint=": "pass the path to trainer.fit as ckpt_path=",
+    "numpy.percentile(interpolation=": "write method= for interpolation=, which NumPy has since 1.22",
+    "numpy.quantile(interpolation=": "write method= for interpolation=, which NumPy has since 1.22",
     "pandas.Float64Index": "write pandas.Index(values, dtype='float64')",
     "pandas.Int64Index": "write pandas.Index(values, dtype='int64')",
     "pandas.UInt64Index": "write pandas.Index(values, dtype='uint64')",
     "pandas.factorize(na_sentinel=": "write use_na_sentinel=, False for None",
-    "pandas.to_pickle(path=": "rename it to filepath_or_buffer=, or leave the keyword out",
-    "pandas.read_pickle(path=": "rename it to filepath_or_buffer=, or leave the keyword out",
-    "pandas.Series(fastpath=": "leave it out",
-    "pandas.infer_freq(warn=": "leave it out",
-    "scipy.special.comb(legacy=": "leave it out; for what legacy=True did hand in floats",
-    "torchvision.transforms.RandomAffine(fillcolor=": "rename it to fill=",
-    "torchvision.transforms.RandomAffine(resample=": "rename it to interpolation=, with an InterpolationMode",
-    "torchvision.transforms.RandomRotation(resample=": "rename it to interpolation=, with an InterpolationMode",
+    "pandas.to_pickle(path=": "write filepath_or_buffer= for path=, or pass the path without a name",
+    "pandas.read_pickle(path=": "write filepath_or_buffer= for path=, or pass the path without a name",
+    "pandas.Series(fastpath=": "remove fastpath=",
+    "pandas.infer_freq(warn=": "remove warn=",
+    "scipy.special.comb(legacy=": "remove legacy=; for what legacy=True did, pass floats",
+    "torchvision.transforms.RandomAffine(fillcolor=": "write fill= for fillcolor=",
+    "torchvision.transforms.RandomAffine(resample=": "write interpolation= for resample=, with an InterpolationMode",
+    "torchvision.transforms.RandomRotation(resample=": "write interpolation= for resample=, with an InterpolationMode",
     "diffusers.pipeline_utils": "import DiffusionPipeline and ImagePipelineOutput from diffusers",
     "diffusers.modeling_utils": "import ModelMixin from diffusers",
     "diffusers.models.attention.CrossAttention": "import Attention from diffusers.models.attention_processor",
     "diffusers.models.attention.AttentionBlock": "import Attention from diffusers.models.attention_processor",
     "diffusers.SchedulerMixin.set_format": "take the call out: schedulers compute with tensors of torch",
     "gymnasium.wrappers.GrayScaleObservation": "write GrayscaleObservation",
-    "gymnasium.wrappers.RecordEpisodeStatistics(deque_size=": "rename it to buffer_length=",
-    "gymnasium.wrappers.TransformObservation(f=": "rename it to func=, and hand observation_space= too",
-    "gymnasium.wrappers.TransformReward(f=": "rename it to func=",
+    "gymnasium.wrappers.RecordEpisodeStatistics(deque_size=": "write buffer_length= for deque_size=",
+    "gymnasium.wrappers.TransformObservation(f=": "write func= for f=, and pass observation_space= too",
+    "gymnasium.wrappers.TransformReward(f=": "write func= for f=",
     "gymnasium.vector.make": "write gymnasium.make_vec",
     "torch.functional.align_tensors": "take the import out, or align the tensors by hand",
     **{
@@ -218,15 +218,15 @@ _OF_FORM = (
      "import from transformers.models.bert.modeling_bert and the like, or from transformers itself"),
     (re.compile(r"gymnasium\.wrappers\.[a-z_]+(?:\.\w+)?"), "import the wrapper's class from gymnasium.wrappers"),
     (re.compile(r"skimage\.[\w.]+\(multichannel="),
-     "write channel_axis=-1 for multichannel=True, and leave it out for False (0.19 and newer)"),
-    (re.compile(r"skimage\.[\w.]+\(selem="), "rename it to footprint=, which 0.19 and newer take"),
-    (re.compile(r"skimage\.[\w.]+\(max_iter="), "rename it to max_num_iter=, which 0.19 and newer take"),
-    (re.compile(r"skimage\.[\w.]+\((?:random_state|seed)="), "rename it to rng="),
+     "write channel_axis=-1 for multichannel=True, and remove multichannel=False (0.19 and newer)"),
+    (re.compile(r"skimage\.[\w.]+\(selem="), "write footprint= for selem=, which 0.19 and newer take"),
+    (re.compile(r"skimage\.[\w.]+\(max_iter="), "write max_num_iter= for max_iter=, which 0.19 and newer take"),
+    (re.compile(r"skimage\.[\w.]+\((?:random_state|seed)="), "write rng= for random_state= or seed="),
     (re.compile(r"skimage\.[\w.]+\(in_?place="), "write out= and the array itself for True"),
     (re.compile(r"transformers\.modeling_utils\.(?:apply_chunking_to_forward|prune_linear_layer|Conv1D)"),
-     "import it from transformers.pytorch_utils"),
+     "import {name} from transformers.pytorch_utils"),
     (re.compile(r"[\w.]+\.(?:Any|Callable|Dict|Iterable|List|NamedTuple|Optional|Sequence|Set|Tuple|Type|Union)"),
-     "import it from typing"),
+     "import {name} from typing"),
 )  # fmt: skip
 #: What the rules and old_names.py rename.
 _RENAMED = {f"numpy.{name}" for name in _TYPES} | builtin_rules(_NEWEST_TORCH).names.keys()
@@ -657,10 +657,10 @@ def rows_of(package: list[Package], seen: Seen) -> Iterator[dict[str, Any]]:
             row = {"names": names, "since": _since(dist, without)}
         if how:
             row |= {"()": {"method": True}, "self": {"attribute": True}}.get(how, {"keyword": how})
-        no_more = dict.fromkeys(("", "self"), f"{dist} no longer has {{name}}")
-        no_more |= {"()": f"{dist} no longer has the method {{name}}"}
-        no_more.setdefault(how, f"{{name}} of {dist} no longer takes {how}=")
-        look = f"look for a replacement in the release notes of {dist}" + ("" if older else ", or keep a copy")
+        no_more = dict.fromkeys(("", "self"), f"{dist} no longer has {{member}}")
+        no_more |= {"()": f"{dist} no longer has the method {{member}}"}
+        no_more.setdefault(how, f"{{member}} of {dist} no longer takes {how}=")
+        look = f"look for a replacement in the release notes of {dist}" + ("" if older or how else ", or keep a copy of {name}")
         yield row | {
             "each": True,
             "message": f"{no_more[how]} (removed after {had}, in {without} at the latest)",

@@ -13,6 +13,7 @@ from transplt.engine import engine
 from transplt.engine.actions.actions import actions_of
 from transplt.engine.engine import index_source, join_facts
 from transplt.engine.prefilter import worth_a_look
+from transplt.rules.since import rows_of_gone
 from transplt.rules.tables import read_table
 from transplt.rules.versions import version_key
 
@@ -280,8 +281,32 @@ def test_the_name_that_is_gone_is_named() -> None:
     assert finding.message == "transformers no longer has SequentialDistributedSampler: 5.0 removed it"
     assert "IntervalStrategy" not in finding.help  # takes the place of another name
     source = "from transformers.trainer import *\ndef f(x: Union[int, str], y: Optional[int]): pass\n"
-    said = {each.message.partition(":")[0] for each in migrate(source, torch_version="2.14").findings}
-    assert said == {f"transformers.trainer no longer brings {name}" for name in ("Optional", "Union")}
+    said = {(each.message.partition(":")[0], each.help) for each in migrate(source, torch_version="2.14").findings}
+    assert said == {
+        (f"transformers.trainer no longer brings {name}", f"import {name} from typing") for name in ("Optional", "Union")
+    }
+
+
+_VISION = "from timm.models.vision_transformer import VisionTransformer as V\nclass N(V):\n    x = V.num_tokens\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        # a class without its modules, all else below the package
+        (_VISION, "timm no longer has VisionTransformer.num_tokens"),
+        ("from timm.models.layers.helpers import to_2tuple\n", "timm no longer has models.layers.helpers"),
+        ("from torchmetrics import PSNR\n", "torchmetrics no longer has PSNR"),
+    ],
+)
+def test_a_name_is_said_as_programs_write_it(source: str, said: str) -> None:
+    found = migrate(source, torch_version="2.14").findings
+    assert {each.message.partition(" (removed")[0] for each in found if each.code == "NPU293"} == {said}
+
+
+def test_a_help_names_what_it_is_about() -> None:
+    helps = {row["help"] for row in rows_of_gone()}
+    assert helps and [each for each in helps if re.match(r"(?:\w+ (?:it|them)\b(?! is)|look .* or keep a copy$)", each)] == []
 
 
 def test_a_message_and_its_row_name_the_same_torch() -> None:
@@ -495,7 +520,7 @@ def test_what_a_copied_forward_reads_of_its_base(body: str, count: int) -> None:
     ("asked", "how"),
     [
         ("", "Or, for all of it, require transformers<4.46"),
-        (">=4.46", "ask for transformers<4.46"),  # it allows no older one
+        (">=4.46", "or require transformers<4.46"),  # it allows no older one
     ],
 )
 def test_the_names_of_a_package_are_one_thing_to_do_with_one_older_release(asked: str, how: str) -> None:

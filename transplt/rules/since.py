@@ -48,6 +48,13 @@ def _parts(asked: str) -> list[tuple[str, Any]]:
         return []
 
 
+def member(name: str) -> str:
+    """What a reader knows a name of a package by: a class without the modules above it, all else below the package."""
+    parts = name.split(".")[1:]
+    of_class = next((index for index, part in enumerate(parts) if part[:1].isupper()), 0)
+    return ".".join(parts[of_class:]) or name
+
+
 @cache
 def rows_of_gone() -> tuple[dict[str, Any], ...]:
     """What wheels say, and behind it what people wrote, which counts where both speak of a name."""

@@ -20,7 +20,7 @@ from transplt.flow.entry_points import named_after
 from transplt.flow.entry_text import third_party
 from transplt.rules.companions import beside_newer
 from transplt.rules.pages import BLOCKS, DiagnosticError, load
-from transplt.rules.since import only_older
+from transplt.rules.since import member, only_older
 from transplt.rules.support_tables import canonical
 from transplt.syntax.modules import of_a_job
 
@@ -256,6 +256,7 @@ def _subject(draft: _Draft) -> str:
     members = sorted({_member(finding, name) for finding, _ in draft.findings} - {""})
     if len(members) == 1 and all(_member(finding, name) for finding, _ in draft.findings):
         return f"{name}.{members[0]}"
+    members = sorted({member(f".{each}") for each in members})
     if len(members) > _MOST_NAMES:
         first, more = ", ".join(members[:_MOST_NAMES]), len(members) - _MOST_NAMES
         return Sentence("{name} ({members}, {count} more)", name=name, members=first, count=more)

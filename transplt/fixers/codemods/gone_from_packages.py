@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, reduce
 from itertools import accumulate
 from typing import Any
 
@@ -22,7 +22,7 @@ from transplt.flow.last_value import last_value
 from transplt.flow.torch_branches import TorchTests
 from transplt.rules.companions import first_wheel
 from transplt.rules.releases import release_of
-from transplt.rules.since import only_newer, only_older, rows_of_gone
+from transplt.rules.since import member, only_newer, only_older, rows_of_gone
 from transplt.syntax.nodes import (
     argument_at,
     call_of,
@@ -169,8 +169,9 @@ def _told(work: Work, place: _Place, row: dict[str, Any], name: str, blocks: str
         api = name.partition(".")[0]
     blocks = blocks or row.get("blocks", "")
     details = (*row.get("details", ()), *([("condition", row["condition"])] if "condition" in row else []))
-    message = row["message"].replace("{name}", name.rpartition(".")[2])
-    return work.note(place, fixer.code, message, api=api, help=row["help"], blocks=blocks, details=details)
+    named = {"{name}": name.rpartition(".")[2], "{member}": member(name)}
+    message, help = (reduce(lambda text, each: text.replace(*each), named.items(), row[key]) for key in ("message", "help"))
+    return work.note(place, fixer.code, message, api=api, help=help, blocks=blocks, details=details)
 
 
 def _of_a_frame(work: Work, call: ast.Call) -> str:

@@ -40,7 +40,7 @@ _PERHAPS = re.compile(
     r".*not supported on"
 )
 #: From which release on is said behind it.
-_NEWER = re.compile(r", which newer releases of \S+ refuse or ignore|(?<=: removed) in newer releases")
+_NEWER = re.compile(r": newer releases of \S+ refuse or ignore them|(?<=: removed) in newer releases")
 _REPLACE = re.compile(r"^Replace (.+?)(?:, or rewrite (?:it|them) for the NPU)?(?=:|$)")
 _CODE = re.compile(r"(?:(?<!setup)\.py|\.gitmodules)\Z")
 #: What is said in fewer words, of files that stay, than in the reports.
