@@ -660,11 +660,11 @@ def rows_of(package: list[Package], seen: Seen) -> Iterator[dict[str, Any]]:
         no_more = dict.fromkeys(("", "self"), f"{dist} no longer has {{member}}")
         no_more |= {"()": f"{dist} no longer has the method {{member}}"}
         no_more.setdefault(how, f"{{member}} of {dist} no longer takes {how}=")
-        look = f"look for a replacement in the release notes of {dist}" + ("" if older or how else ", or keep a copy of {name}")
+        copied = "" if older or how else ", or keep a copy of {name}"
         yield row | {
             "each": True,
             "message": f"{no_more[how]} (removed after {had}, in {without} at the latest)",
-            "help": answer or look,
+            "help": answer or f"look for a replacement in the release notes of {dist}{copied}",
             "source": f"the wheels of {dist} {had} and {without}",
         }
 

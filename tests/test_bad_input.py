@@ -190,7 +190,7 @@ def test_files_that_python_cannot_read_are_copied_and_listed(run: Run, tmp_path:
     assert after == data
     assert "in 1 of 2 files\n" in err
     assert f"failed: {name}:" in err
-    assert "nothing left to do" not in err and "not counted: the work in files that could not be read" in err
+    assert "nothing left to do" not in err and f"not counted: the edits and the work in {name}, not readable" in err
     assert [file for file, _ in listed(tmp_path)] == [name]
 
 

@@ -259,7 +259,7 @@ def test_nothing_left_is_only_said_when_it_is_true() -> None:
     assert to_do(result_of(edit("a.py", 1))) == ["nothing left to do"]
     assert to_do(result_of(manual("a.py", 1, "NPU501"))) == ["to do: 1 action, about 8 hours:"]
     failed = FileRecord("a.py", "python", "", status=Status.UNREADABLE)
-    unknown = "not counted: the work in files that could not be read"
+    unknown = "not counted: the edits and the work in a.py, not readable"
     assert to_do(result_of(files=(failed,))) == [unknown]
     left = FileRecord("a.py", "python", "", tokens=TokenCount(found=1, unknown=1))
     assert to_do(result_of(files=(left,))) == ["to do: check 1 CUDA word"]

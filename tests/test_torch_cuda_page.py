@@ -78,7 +78,7 @@ def test_a_finding_leads_to_its_row(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("import torch\ntorch.cuda.temperature()\ntorch.cuda.no_such_name()\nx.cuda()\n")
     text = CliRunner().invoke(check, [str(script)]).output
-    assert re.findall(r" = page: (\S+)", text) == [class_page("torch.cuda.temperature")]
+    assert re.findall(r" = more: (.+)", text) == ["transplt explain torch.cuda.temperature"]
 
 
 @pytest.mark.torch

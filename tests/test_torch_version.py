@@ -68,14 +68,14 @@ NONE = "for which no torch_npu is supported; chosen:"
 @pytest.mark.parametrize(
     ("specifier", "version", "why"),
     [
-        ("==1.8.1", NEWEST, f"{NONE} the newest torch with the fewest known blockers here"),
-        ("==1.13.1+cu117", NEWEST, f"{NONE} the newest torch with the fewest known blockers here"),
-        ("==2.0.1", NEWEST, f"{NONE} the newest torch with the fewest known blockers here"),
-        ("<2.0", NEWEST, f"{NONE} the newest torch with the fewest known blockers here"),
-        (">=1.8,<1.12", NEWEST, f"{NONE} the newest torch with the fewest known blockers here"),
-        ("~=1.13.1", NEWEST, f"{NONE} the newest torch with the fewest known blockers here"),
-        (">=1.8", NEWEST, "this is the newest such release that has a torch_npu"),
-        (">2.0", NEWEST, "this is the newest such release that has a torch_npu"),
+        ("==1.8.1", NEWEST, f"{NONE} the newest torch with the fewest known blockers in this project"),
+        ("==1.13.1+cu117", NEWEST, f"{NONE} the newest torch with the fewest known blockers in this project"),
+        ("==2.0.1", NEWEST, f"{NONE} the newest torch with the fewest known blockers in this project"),
+        ("<2.0", NEWEST, f"{NONE} the newest torch with the fewest known blockers in this project"),
+        (">=1.8,<1.12", NEWEST, f"{NONE} the newest torch with the fewest known blockers in this project"),
+        ("~=1.13.1", NEWEST, f"{NONE} the newest torch with the fewest known blockers in this project"),
+        (">=1.8", NEWEST, "chosen: the newest such release that has a torch_npu"),
+        (">2.0", NEWEST, "chosen: the newest such release that has a torch_npu"),
         (f"=={NEWEST}.0", NEWEST, ""),
         ("==2.99", NEWEST, f"{NONE} the newest torch with one"),
         ("==3.0.0", NEWEST, f"{NONE} the newest torch with one"),
@@ -85,7 +85,7 @@ NONE = "for which no torch_npu is supported; chosen:"
 def test_a_version_that_the_tables_do_not_have_is_named(tmp_path: Path, specifier: str, version: str, why: str) -> None:
     found, said = target_of(tmp_path, "requirements.txt", f"torch{specifier}\n")
     assert found == version
-    mark = ", and" if why.startswith("this is") else ","
+    mark = ";" if why.startswith("chosen") else ","
     assert said == f"requirements.txt requires torch{specifier}" + (f"{mark} {why}" if why else "")
 
 
@@ -113,7 +113,8 @@ def test_the_summary_and_the_log_say_what_changed(tmp_path: Path) -> None:
     (project / "requirements.txt").write_text("torch==1.8.1\n")
     (project / "train.py").write_text("import torch\ntorch.zeros(1).cuda()\n")
     done = transplt("-i", str(project), "-o", str(tmp_path / "out"), cwd=tmp_path)
-    said = f"requirements.txt requires torch==1.8.1, {NONE} the newest torch with the fewest known blockers here"
+    said = f"requirements.txt requires torch==1.8.1, {NONE} the newest torch with the fewest known blockers in this "
+    said += "project"
     assert f"  torch {NEWEST} with torch_npu {NEWEST}" in done.stderr and f": {said}\n" in done.stderr
     log = (tmp_path / "out" / "old_msft" / "msFmkTranspltlog.txt").read_text()
     assert f"torch {NEWEST} ({said})" in log

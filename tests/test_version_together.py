@@ -14,7 +14,7 @@ from transplt.rules.companions import companions, torch_beside, torch_minors
 from transplt.rules.tables import read_table
 
 NEWEST = TORCH_VERSIONS[-1]
-NONE = "for which no torch_npu is supported; chosen: the newest torch with the fewest known blockers here"
+NONE = "for which no torch_npu is supported; chosen: the newest torch with the fewest known blockers in this project"
 Tree = dict[str, str]
 
 

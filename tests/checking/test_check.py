@@ -446,7 +446,7 @@ def test_a_pin_that_torch_npu_does_not_have_is_named_once(project: Path, call: C
     (project / "requirements.txt").write_text("torch==1.8.1\n")
     says = (
         "requirements.txt requires torch==1.8.1, for which no torch_npu is supported; "
-        "chosen: the newest torch with the fewest known blockers here"
+        "chosen: the newest torch with the fewest known blockers in this project"
     )
     _, _, err = call("check", "train.py")
     assert err.startswith(f"torch {DEFAULT_TORCH_VERSION} with torch_npu ")

@@ -33,7 +33,7 @@ _OLDER_PART = marked(
 )
 _FEWEST_BLOCKERS = marked(
     "{path} requires {text}, for which no torch_npu is supported; chosen: the newest torch with the fewest known "
-    "blockers here"
+    "blockers in this project"
 )
 #: So many asks, and so many blockers, are spelled out.
 _MOST_ASKS, _MOST_BLOCKERS = 8, 3
@@ -119,7 +119,7 @@ def _of_voices(heard: Sequence[Voice], version: str) -> TorchTarget:
     asked = {"path": ask.pin.path, "text": ask.text}
     if ask.read.pinned:
         return _target(version, Sentence("{path} requires {text}", **asked))
-    why = Sentence("{path} requires {text}, and this is the newest such release that has a torch_npu", **asked)
+    why = Sentence("{path} requires {text}; chosen: the newest such release that has a torch_npu", **asked)
     return _target(version, why, ask.read.named)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache, reduce
+from functools import cache
 from itertools import accumulate
 from typing import Any
 
@@ -169,8 +169,8 @@ def _told(work: Work, place: _Place, row: dict[str, Any], name: str, blocks: str
         api = name.partition(".")[0]
     blocks = blocks or row.get("blocks", "")
     details = (*row.get("details", ()), *([("condition", row["condition"])] if "condition" in row else []))
-    named = {"{name}": name.rpartition(".")[2], "{member}": member(name)}
-    message, help = (reduce(lambda text, each: text.replace(*each), named.items(), row[key]) for key in ("message", "help"))
+    said = (row[key].replace("{name}", name.rpartition(".")[2]) for key in ("message", "help"))
+    message, help = (text.replace("{member}", member(name)) for text in said)
     return work.note(place, fixer.code, message, api=api, help=help, blocks=blocks, details=details)
 
 

@@ -57,6 +57,7 @@ def action_lines(actions: Sequence[Action], width: int = 0) -> Iterator[str]:
 def first_actions(actions: Sequence[Action], most: int, width: int = 0) -> Iterator[str]:
     """How many actions there are, and one line for each of the first: what to do, what it blocks, where to begin."""
     head = _head(actions)
+    most += len(actions) == most + 1  # one more takes no more room than to say that it is left out
     if len(actions) > most:
         head = gettext("{actions}; the first {most}", actions=head, most=len(separate(actions[:most])))
     yield from wrapped("  " + gettext("{actions}:", actions=head), width, _MARGIN)

@@ -35,14 +35,14 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     shared = [each for each in value["unblocking"] if each["kind"] in SHARED]
     if shared:
         yield "  packages, kernels and APIs that stop programs at import or at the first step"
-        yield "  (stops alone: repositories that no other line of this list stops)"
-        yield "  stops alone  stops  what"
+        yield "  (repositories that each stops: in all, and those that no other line of this list stops)"
+        yield "     in all  only it  what to do"
         for each in shared[:_MOST]:
-            yield f"  {len(each['last']):>11}  {len(each['blocks']):>5}  {each['title']}"
+            yield f"  {len(each['blocks']):>9}  {len(each['last']):>7}  {each['title']}"
         if len(shared) > _MOST:
             yield f"    and {len(shared) - _MOST} more in report.html"
     if value["repositories"]:
-        yield "  converted  work left          repository: what to do first"
+        yield "  converted  work left          repository (least work first): first action"
     for row in sorted(value["repositories"], key=lambda row: (row["hours"], row["name"])):
         first = "nothing is left"
         if row["actions"]:

@@ -100,7 +100,7 @@ def _fixable(result: CheckResult, style: str, fixing: bool) -> Iterator[str]:
     edits_made = (item.finding.edit for item in result.new if item.fix)
     if any(not each.before and _DEFINES.search(each.after) for each in edits_made if each is not None):
         yield gettext(
-            "    (transplt -i counts other edits: it puts functions that edits call into npu_port.py, and imports it)"
+            "    (transplt -i may count other edits: it writes the functions that they need into npu_port.py)"
         )
 
 
@@ -158,7 +158,7 @@ def _block(item: CheckedFinding, others: Sequence[CheckedFinding], color: bool) 
 
 
 def _below(item: CheckedFinding) -> Iterator[str]:
-    """The edit, what helps, and the page of a name that a table has."""
+    """The edit, what helps, and where more is said of a name that a table has."""
     finding = item.finding
     if finding.edit is not None and item.fix:
         yield _edit(finding.edit)
@@ -166,7 +166,7 @@ def _below(item: CheckedFinding) -> Iterator[str]:
         effort = f" (effort: {EFFORT_TEXT[finding.effort]})" if finding.effort and not item.fix else ""
         yield f"help: {visible(finding.help)}{effort}"
     if finding.open and finding.code != "NPU601" and (page := class_page(finding.api)):
-        yield f"page: {visible(page)}"
+        yield f"more: transplt explain {visible(page.partition('#')[2])}"
 
 
 def _edit(edit: Replacement) -> str:
