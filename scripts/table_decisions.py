@@ -339,23 +339,23 @@ MISSING_HELP = {
 
 #: What a reader should know after the rename, by old or new name.
 HELP = {
-    "torch.cuda.device_count": "honours ASCEND_RT_VISIBLE_DEVICES",
-    "torch.cuda.get_device_name": "returns the name of an Ascend chip",
+    "torch.cuda.device_count": "the count is that of the cards in ASCEND_RT_VISIBLE_DEVICES, where it is set",
+    "torch.cuda.get_device_name": "the result is the name of an Ascend chip",
     "torch.cuda.get_device_properties": (
-        "only name, total_memory, L2_cache_size, cube_core_num and vector_core_num are filled"
+        "the result has values for name, total_memory, L2_cache_size, cube_core_num and vector_core_num only"
     ),
-    "torch.cuda.utilization": "the utilisation of the AI cores",
+    "torch.cuda.utilization": "the result is the utilisation of the AI cores",
     "torch.npu.NPUGraph": "documented for inference only",
     "torch.npu.graphs.NPUGraph": "documented for inference only",
     "torch.backends.cuda.cufft_plan_cache": (
-        "torch_npu marks it as to be removed; max_size must be 1 to 99; it is that of the current device: no index"
+        "torch_npu will remove this cache; max_size must be 1 to 99; it is that of the current device: no index"
     ),
     **dict.fromkeys(
         ("torch.cuda.current_stream", "torch.cuda.default_stream"),
-        "raises an error for a card that is not the current one and was not used before",
+        "this raises an error for a card that is not the current one and was not used before",
     ),
     **dict.fromkeys(
-        ("torch.cuda.nvtx.range_push", "torch.cuda.nvtx.range_pop"), "gives -1 for the depth where no profiler runs"
+        ("torch.cuda.nvtx.range_push", "torch.cuda.nvtx.range_pop"), "the depth is -1 where no profiler runs"
     ),
     **{
         f"torch.cuda.{kind}Tensor": (

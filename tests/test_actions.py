@@ -473,7 +473,7 @@ def test_third_party_folders_are_one_action_each() -> None:
         at("vendor_tools.py", 1, "NPU507"),
     ]
     assert sorted(titles(actions_of(found))) == [
-        "Replace DataParallel with DistributedDataParallel: it works on one NPU only",
+        "Replace DataParallel, which works on one NPU only, with DistributedDataParallel",
         "Use the Ascend version of the third-party code in pk/externals/gan, or port it",
         "Use the Ascend version of the third-party code in third_party/apex, or port it",
     ]
@@ -717,10 +717,10 @@ def test_a_terminal_of_40_columns() -> None:
         "         (ops), or rewrite it for the",
         "         NPU (about 8 hours, 1 place,",
         "         ops/src/corr_kernel.cu:3)",
-        "      2. Replace DataParallel with",
-        "         DistributedDataParallel: it",
-        "         works on one NPU only (about 2",
-        "         hours, 1 place, train.py:41)",
+        "      2. Replace DataParallel, which",
+        "         works on one NPU only, with",
+        "         DistributedDataParallel (about",
+        "         2 hours, 1 place, train.py:41)",
     ]
     assert all(len(line) <= 40 for line in lines)
 
@@ -740,7 +740,7 @@ def test_the_first_sheet_and_the_top_of_the_page(tmp_path: Path) -> None:
     assert book.sheetnames[0] == "actions"
     rows = list(book["actions"].iter_rows(values_only=True))
     assert [(row[0], row[2], row[3]) for row in rows[1:]] == [
-        (1, "Replace DataParallel with DistributedDataParallel: it works on one NPU only", "hours"),
+        (1, "Replace DataParallel, which works on one NPU only, with DistributedDataParallel", "hours"),
         (2, "Replace torch.nn.RNN: not supported on NPU", "hours"),
         (3, "Use the communication backend hccl instead of nccl", "less than an hour"),
     ]

@@ -194,7 +194,7 @@ def test_what_is_in_lists_and_documents_is_left_to_the_reports(project: Path) ->
     left = text.partition("## What is left\n\n")[2].splitlines()
     assert [line.partition(" (")[0] for line in left] == ["- Decide what an NPU does instead of torch.cuda.CUDAGraph"]
     assert "left to do by hand: 3 actions" in said
-    assert "lists them, beside what this branch has done" in said
+    assert "lists all of them, the text below those in code that stop programs on NPUs" in said
 
 
 def test_the_npu_style_has_no_such_text(project: Path) -> None:

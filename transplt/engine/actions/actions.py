@@ -323,8 +323,9 @@ def _how(draft: _Draft) -> str:
     if written:
         slower = marked("`--adapt {names}` writes what is called with operators of PyTorch, which are slower; then the "
                         "sources are left to delete. By hand: {how}")  # fmt: skip
-        return Sentence(slower if sources else marked("`--adapt {names}` writes it. By hand: {how}"), **given)
-    return Sentence(marked("`--adapt {names}` writes a part of it. By hand: {how}"), **given)
+        whole = marked("`--adapt {names}` writes the replacement. By hand: {how}")
+        return Sentence(slower if sources else whole, **given)
+    return Sentence(marked("`--adapt {names}` writes a part of the replacement. By hand: {how}"), **given)
 
 
 def _by_hand(draft: _Draft) -> str:

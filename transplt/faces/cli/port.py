@@ -117,7 +117,8 @@ def _lines(done: Port, project: str, branch: str, command: str) -> Iterator[str]
             len(separate(done.left)), hours=hours_of(done.left),
         ) + (
             gettext(
-                "; transplt -i {project} -o OUT --style portable lists them, beside what this branch has done",
+                "; transplt -i {project} -o OUT --style portable lists all of them, the text below those in code that "
+                "stop programs on NPUs",
                 project=shlex.quote(project),
             )
             if done.body else gettext("; NPU_PORT.md on the branch lists them")

@@ -174,7 +174,7 @@ def goes_in(work: Work, node: ast.ClassDef) -> Finds:
             continue
         if not (node.name.startswith(CLASS_NAME) and "scatter" in work.scan.scopes[node].bindings):
             message = f"{node.name} derives from {api}, which works on one NPU only"
-            help_ = f"it runs on one card; {_advice(work)}"
+            help_ = f"{node.name} runs on one card; {_advice(work)}"
             level = Level.INFO if node.name in WRAPPERS else Level.MANUAL  # a call of one has a finding of its own
             yield work.note(
                 base, "NPU507", message, level=level, api=api, help=help_, effort=_EFFORT, blocks="later",

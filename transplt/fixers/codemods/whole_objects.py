@@ -43,7 +43,7 @@ _NUMPY_HELP = ("if you trust the file, load it with weights_only=False; or save 
                "tensor (torch.from_numpy)")
 _STATE_HELP = "load the file with weights_only=False: the state of NumPy's random numbers holds an array"
 _HELP = ("if you trust the file, load it with weights_only=False (torch>=1.13). Or save plain values instead of {name} "
-         "(of a module its state_dict()), and make the object of them again where the file is loaded")
+         "(of a module its state_dict()), and create the object from them where the file is loaded")
 
 
 @fixer.on(ast.Module)
@@ -86,7 +86,7 @@ def _refused_parts(work: Work, call: ast.Call, saved: ast.expr, numpy: NumpyValu
         of_arrays = _STATE_HELP if _is_random_state(work, at) else _NUMPY_HELP
         help = (_HELP if objects else of_arrays).format(name=work.text(at))
         if work.scan.path not in (loading := work.project.loads) and len(loading) == 1:
-            help = f"{help}. It is loaded in {loading[0]}"
+            help = f"{help}. {loading[0]} loads the file"
         for load in _loads_of(work, call, at):
             if (id(load), message) not in said:  # another call saves the same
                 said.add((id(load), message))

@@ -184,7 +184,7 @@ def _written(action: Action) -> list[str]:
     names, sources = written_by(action.findings)
     if sources:
         return [gettext("`--adapt {names}` writes what is called, slower: then delete the sources", names=names)]
-    return [gettext("`--adapt {names}` writes it", names=names)] if names else []
+    return [gettext("`--adapt {names}` writes the replacement", names=names)] if names else []
 
 
 def place_text(place: Place) -> str:

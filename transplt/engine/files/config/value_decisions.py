@@ -227,7 +227,7 @@ def _reading(document: Document, value: Value) -> Reading:
 def _unread(value: Value, spelled: _Spelled, why: str = "", help_: str = "", blocks: str = "") -> Note:
     what = "device" if spelled.mark == DEVICE else "backend"
     message = f"{_dotted_key(value)}: {value.text} may be a {what}" + (f": {why}" if why else "")
-    help_ = help_ or f"write {spelled.new} if it is used as a {what}; otherwise do not change it"
+    help_ = help_ or f"write {spelled.new} if a program reads this value as a {what}; otherwise do not change it"
     details = (("key", _dotted_key(value)),)
     return Note(
         value.whole, UNREAD, Level.MANUAL, message, value.text, help_, Effort.LOW, details=details, blocks=blocks
