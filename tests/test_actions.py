@@ -421,7 +421,7 @@ def test_a_substitution_in_many_files_is_one_action() -> None:
 
 def test_a_device_that_a_script_names_is_the_programs_to_choose_in_the_portable_style() -> None:
     (action,) = actions_of([line_of("run.sh", 3, "NPU801", "cuda")], "portable")
-    assert action.title == "Check what becomes of devices and backends that scripts and configurations name"
+    assert action.title == "Set npu or hccl on NPU hosts where scripts and configurations name a device or backend"
     (alone,) = actions_of([line_of("run.sh", 3, "NPU801", "cuda")])
     assert alone.title == "Use the device npu instead of cuda"
 
@@ -1536,7 +1536,7 @@ def test_a_gate_in_front_of_what_an_import_lacks_is_the_same_action() -> None:
 def test_a_library_with_a_target_of_its_own_is_one_decision() -> None:
     target = at("a.py", 9, "NPU203", details=(("name", "tvm.device"),))
     word = at("a.py", 3, "NPU602", "tvm")
-    assert titles(actions_of([word, target])) == ["Give tvm a device of its own: it cannot use NPUs"]
+    assert titles(actions_of([word, target])) == ["Give tvm its own device: it cannot use NPUs"]
     assert len(actions_of([replace(word, api="halide"), target])) == 2
 
 

@@ -269,19 +269,12 @@ def test_what_a_function_does_is_in_the_program_all_the_same() -> None:
 
 
 def test_a_device_that_a_configuration_names_is_left() -> None:
-    title = "Check what becomes of devices and backends that scripts and configurations name"
+    title = "Set npu or hccl on NPU hosts where scripts and configurations name a device or backend"
     lines = left_of(action(title, "config.yaml:2", code="NPU821", api="cuda"))
-    assert lines == [
-        "- On hosts with NPUs set npu or hccl where a configuration names a device or backend (`config.yaml:2`)"
-    ]
+    assert lines == [f"- {title} (`config.yaml:2`)"]
     lines = left_of(action(title, "config.yaml:2", code="NPU821", api="nccl"))
     assert lines == ["- With several NPUs set hccl where a configuration names nccl (`config.yaml:2`)"]
     assert left_of(action(title, "a.yaml:2", code="NPU821", api="cuda", blocks="tidy")) == []  # nobody reads it
-
-
-def test_the_variable_of_npus_is_named() -> None:
-    lines = left_of(action("Make {name} hold for NPUs, too", "a.py:3", code="NPU220", api="CUDA_VISIBLE_DEVICES"))
-    assert lines == ["- Set ASCEND_RT_VISIBLE_DEVICES, too, where CUDA_VISIBLE_DEVICES is set (`a.py:3`)"]
 
 
 def test_what_differs_in_its_name_is_one() -> None:

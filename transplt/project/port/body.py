@@ -36,20 +36,13 @@ _MOST_OF_ONE, _MOST_FILES, _MOST_WHYS = 3, 4, 2
 _OF_KERNELS = ("NPU553", "NPU554")
 #: Titles of what somebody has to look at, or to decide, before it is known to stop anything; of what stays for CUDA.
 _PERHAPS = re.compile(
-    r"Add the NPU case|Check(?! what bec| out)|Decide (?!what an)|Do (?!not)|Find out|Keep (?!NPUs)|Test |"
+    r"Add the NPU case|Check(?! out)|Decide (?!what an)|Do (?!not)|Find out|Keep (?!NPUs)|Test |"
     r".*not supported on"
 )
 #: From which release on is said behind it.
 _NEWER = re.compile(r": newer releases of \S+ refuse or ignore them|(?<=: removed) in newer releases")
 _REPLACE = re.compile(r"^Replace (.+?)(?:, or rewrite (?:it|them) for the NPU)?(?=:|$)")
 _CODE = re.compile(r"(?:(?<!setup)\.py|\.gitmodules)\Z")
-#: What is said in fewer words, of files that stay, than in the reports.
-_SAID = {
-    "Check what becomes of devices and backends that scripts and configurations name":
-        "On hosts with NPUs set npu or hccl where a configuration names a device or backend",
-    "Make CUDA_VISIBLE_DEVICES hold for NPUs, too":
-        "Set ASCEND_RT_VISIBLE_DEVICES, too, where CUDA_VISIBLE_DEVICES is set",
-}  # fmt: skip
 _OF_BACKENDS = "With several NPUs set hccl where a configuration names nccl"
 #: A value that the code reads as a device or backend.
 _CONFIGURED = "NPU821"
@@ -200,7 +193,7 @@ def _items(parts: Sequence[Action]) -> Iterator[str]:
         pattern, short = (_NEWER, "") if when else (_REPLACE, r"Add code for NPUs beside \1")
         title = pattern.sub(short, visible(part.title))
         of_backends = part.codes == (_CONFIGURED,) and all("nccl" in each.api for each in part.findings)
-        title = _OF_BACKENDS if of_backends else _SAID.get(title, title)
+        title = _OF_BACKENDS if of_backends else title
         when += conditions(replace(part, blocks="later", findings=met))
         name = visible(str(part.title.values.get("name", ""))) if isinstance(part.title, Sentence) else ""
         paths = {each.path for each in met}
