@@ -121,9 +121,10 @@ class Finding:
     @property
     def text(self) -> str:
         """The message, with the place where the line of the file does not say enough, and the option it is behind."""
-        passed = f"the argument {self.option[:-1]}" if self.option.endswith("=") else self.option
+        name = self.option.removesuffix("=")
+        passed = name if name == self.option else f"the {'setting' if '.' in name else 'argument'} {name}"
         behind = f"only with {passed}" if passed else ""
-        written = f"`--adapt {self.adaptor}` writes it" if self.adaptor else ""
+        written = f"`--adapt {self.adaptor}` writes the replacement" if self.adaptor else ""
         rest = ", ".join(filter(None, (self.within, behind, written)))
         return f"{self.message} ({rest})" if rest else self.message
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from transplt.base.finding import Finding, Level
+from transplt.base.language import marked
 from transplt.engine.tests_in_order import InOrder, operands, passing
 from transplt.flow.asked_names import GIVEN
 from transplt.flow.definition_uses import is_listed
@@ -63,7 +64,7 @@ _OFF_BY_DEFAULT = ((False,), ("none",), ("off",))
 #: So many callers are gone up.
 _DEPTH = 4
 #: What stands behind a test of torch's version that fails.
-_OTHER_TORCH = "another torch"
+_OTHER_TORCH = marked("another torch")
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _Known = tuple[Constant, ...]
 

@@ -9,6 +9,7 @@ import ast
 from typing import TypeGuard
 
 from transplt.base.finding import Effort, Level
+from transplt.base.language import marked
 from transplt.edits.edit import Edit, Finds, Note
 from transplt.edits.fixer import Fixer
 from transplt.edits.helper import helper, in_file
@@ -46,7 +47,7 @@ REPLICAS = (*DATA_PARALLEL, "torch.nn.parallel.data_parallel", "torch.nn.paralle
 REPLICA_NAMES = ("DataParallel", "data_parallel")
 _SEVERAL = "several cards need one process per card"
 #: On one card it calls the module itself.
-_FOR_SEVERAL = (("condition", "several visible NPUs"),)
+_FOR_SEVERAL = (("condition", marked("several visible NPUs")),)
 _HAS_BOTH = (("name", "beside DistributedDataParallel"),)
 
 

@@ -149,7 +149,8 @@ def conditions(action: Action) -> Iterator[str]:
         return
     # What ends in `=` is an argument of a function.
     said = gettext("the setting {name}"), gettext("the argument {name}")
-    named = (said["." not in each].format(name=each[:-1]) if each[-1] == "=" else each for each in sorted(options))
+    every = sorted(options)
+    named = (said["." not in each].format(name=each[:-1]) if each[-1] == "=" else gettext(each) for each in every)
     clauses = [gettext("with {options}", options=gettext(" or ").join(named))] * bool(options)
     clauses += [where] * bool(rest)
     called = not options and any(each.late != "other" for each in rest)  # it says where, and a training may call it
