@@ -854,7 +854,7 @@ def test_an_edit_that_still_asks_for_work_is_left(tmp_path: Path) -> None:
     assert {each.code for each in migrated.findings if each.span.line == 2 and each.applied} >= {"NPU135"}
     assert (summary.effort.done, summary.effort.counted) == (1, 2)
     assert of_python(migrated).share == summary.effort.share == 0.5
-    said = "CUDA places in Python: 1 of 2 converted automatically (50%); left in all files: 1"
+    said = "CUDA places in Python: 1 of 2 converted automatically (50%); left in all files: 1 finding"
     assert said in analysis_text([summary]) and "1 of 2; edited lines that" in render_report(migrated).page.decode()
 
 

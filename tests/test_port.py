@@ -134,7 +134,7 @@ def test_messages_say_why(project: Path) -> None:
     port(project)
     (message,) = git(project, "log", "--format=%B", "--grep=^Use hccl", "npu-port").split("\n\n\n")
     assert "hccl is for NPUs what nccl is" in message and "1 edit in 1 file: NPU301" in message
-    assert "The other arguments of\nthe process group stay." in message and "--local-rank" not in message
+    assert "The other arguments of\nthe process group do not change." in message and "--local-rank" not in message
     assert max(map(len, message.splitlines())) <= 72
 
 
@@ -321,10 +321,10 @@ def test_places_that_ask_for_different_things_have_each_its_own_help(project: Pa
     port(project)
     item = git(project, "show", "npu-port:NPU_PORT.md").partition("**Update the uses of librosa")[2].splitlines()[1:5]
     assert [line.partition("(")[0] for line in item] == [
-        "    - `train.py:6`: librosa takes all but the first argument by its name since 0.10 ",
-        "      name them: resample",
-        "    - `train.py:7`, `train.py:8`: librosa takes these arguments only by name since 0.10 ",
-        "      pass them by name: mel",
+        "    - `train.py:6`: all arguments of librosa but the first need their names since 0.10 ",
+        "      name these arguments: resample",
+        "    - `train.py:7`, `train.py:8`: these arguments of librosa need their names since 0.10 ",
+        "      name these arguments: mel",
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import transplt
 from transplt.base.finding import Finding
-from transplt.base.language import gettext, translated
+from transplt.base.language import gettext, ngettext, translated
 from transplt.base.render.cell import cell, visible
 from transplt.engine.actions.effort import FileEffort, percent
 from transplt.project.report.action_lines import action_object, converted, few, first_actions
@@ -127,9 +127,14 @@ def _one(summary: Summary) -> Iterator[str]:
     yield f"  {target_line(result.target)}"
     yield from first_actions(summary.actions, _MOST) if summary.actions else ("  " + gettext("nothing left to do"),)
     places = converted(effort.done, effort.counted)
-    yield "  " + gettext("{places}; left in all files: {left}", places=places, left=effort.left)
+    yield "  " + ngettext(
+        "{places}; left in all files: {count} finding", "{places}; left in all files: {count} findings", effort.left,
+        places=places,
+    )  # fmt: skip
     if found := [f"{count} {sheet}" for sheet, count in summary.counts.items() if count]:
-        yield "  " + gettext("findings: {counts}", counts=gettext(", ").join(found))
+        yield "  " + gettext(
+            "findings and remarks, by the sheets of unsupported_op.xlsx: {counts}", counts=gettext(", ").join(found)
+        )
     yield "  " + gettext(
         "{files} Python files, {apis} APIs of torch on {card}: {statuses}",
         files=len(result.python_files), apis=len(summary.apis), card=result.settings.hardware,
