@@ -127,14 +127,10 @@ def _one(summary: Summary) -> Iterator[str]:
     yield f"  {target_line(result.target)}"
     yield from first_actions(summary.actions, _MOST) if summary.actions else ("  " + gettext("nothing left to do"),)
     places = converted(effort.done, effort.counted)
-    yield "  " + ngettext(
-        "{places}; left in all files: {count} finding", "{places}; left in all files: {count} findings", effort.left,
-        places=places,
-    )  # fmt: skip
+    left = ngettext("{count} finding", "{count} findings", effort.left)
+    yield "  " + gettext("{places}; left in all files: {left}", places=places, left=left)
     if found := [f"{count} {sheet}" for sheet, count in summary.counts.items() if count]:
-        yield "  " + gettext(
-            "findings and remarks, by the sheets of unsupported_op.xlsx: {counts}", counts=gettext(", ").join(found)
-        )
+        yield "  " + gettext("findings and remarks, by sheet: {counts}", counts=gettext(", ").join(found))
     yield "  " + gettext(
         "{files} Python files, {apis} APIs of torch on {card}: {statuses}",
         files=len(result.python_files), apis=len(summary.apis), card=result.settings.hardware,

@@ -60,8 +60,8 @@ def _to_do(result: RunResult, verbose: int, width: int) -> Iterator[str]:
         large = gettext("nothing left to do in the files that were read")
         yield "  " + (large if result.large else gettext("nothing left to do"))
     if not result.complete:
-        unread = sorted({shown(each.path) for each in (*result.failed, *result.unread)})
-        yield "  " + gettext("not counted: the edits and the work in {paths}, not readable", paths=few(unread))
+        unread = {shown(each.path) for each in result.failed}.union(shown(each.path) for each in result.unread)
+        yield "  " + gettext("not counted: the edits and the work in {paths}, not readable", paths=few(sorted(unread)))
 
 
 def _converted(result: RunResult) -> Iterator[str]:
