@@ -75,9 +75,8 @@ def test_a_count_of_samples_that_decides(fill: str, told: bool) -> None:
 @pytest.mark.parametrize(
     ("loss", "told"),
     [
-        ("(model(x).sum() / (x != 0).sum()).backward()", True),
-        ("words = int((x != 0).sum())\nloss = model(x).sum() / words\nloss.backward()", True),
-        ("def judged(x):\n    return model(x).sum() / (x != 0).sum()\njudged(x).backward()", True),
+        ("(model(x).sum() / x.abs().sum()).backward()", True),
+        ("def judged(x):\n    return model(x).sum() / x.abs().sum()\njudged(x).backward()", True),
         ("loss = torch.nn.functional.cross_entropy(model(x), x, weight=net.weights)\nloss.backward()", True),
         ("loss = torch.nn.functional.cross_entropy(model(x), x, weight=None)\nloss.backward()", False),
         ("torch.nn.functional.cross_entropy(model(x), x, weight=net.w, reduction='none')[0].backward()", False),
@@ -90,3 +89,95 @@ def test_a_loss_that_is_divided_by_a_count_of_its_batch(loss: str, told: bool) -
     body = textwrap.indent(loss + "\noptimizer.step()", " " * 4)
     result = distributed(script(loop=f"for x in loader:\n{body}"))
     assert ("NPU346" in codes(result, applied=False)) is told
+
+
+@pytest.mark.parametrize(
+    ("loss", "written"),
+    [
+        ("(model(x).sum() / (x != 0).sum()).backward()", "/ npu_port.mean_over_ranks((x != 0).sum())"),
+        ("words = int((x != 0).sum())\nloss = model(x).sum() / words\nloss.backward()", "/ npu_port.mean_over_ranks(words)"),
+        ("mask = (x > 0).float()\n(model(x).sum() / mask.sum()).backward()", "/ npu_port.mean_over_ranks(mask.sum())"),
+        (
+            "def judged(x):\n    return model(x).sum(), x.ne(0).sum()\ntotal, words = judged(x)\n(total / words).backward()",
+            "total / npu_port.mean_over_ranks(words)",
+        ),
+    ],
+)
+def test_ranks_divide_by_the_count_of_all(loss: str, written: str) -> None:
+    assert written in looped(loss)
+    assert "mean_over_ranks" not in looped(loss.replace("x.ne(0)", "x").replace("(x != 0)", "x").replace("(x > 0)", "x"))
+
+
+def looped(inner: str, head: str = BEFORE, after: str = "pass") -> str:
+    """The loop over batches with some lines, migrated."""
+    body = textwrap.indent(f"{inner}\noptimizer.step()", " " * 8)
+    loop = f"for epoch in range(3):\n    for x in loader:\n{body}\n{textwrap.indent(after, ' ' * 4)}"
+    return distributed(script(head=head, loop=loop)).data.decode()
+
+
+TRAINED = "y = model(x)\ny.mean().backward()\n"
+
+
+@pytest.mark.parametrize(
+    ("figure", "written"),
+    [
+        ("seen = 0.9 * seen + 0.1 * y.std().mean().item()", "0.1 * npu_port.mean_over_ranks(y.std().mean()).item()"),
+        ("kept.append((y > 0).float().mean().item())", "npu_port.mean_over_ranks((y > 0).float().mean()).item()"),
+        ("print(y.mean().item())", "mean_y = npu_port.mean_over_ranks(y.mean())"),
+        ("if epoch > 1:\n    print(float(y.mean() - x.mean()))", "mean_y = npu_port.mean_over_ranks(y.mean() - x.mean())"),
+        ("gap = y.mean() - 0.5 * x.mean()\nkept.append(gap.item())", "npu_port.mean_over_ranks(gap).item()"),
+        ("parts = [x.mean(), y.mean()]\nkept.append(parts[0].item())", "npu_port.mean_over_ranks(parts[0]).item()"),
+        ("error = torch.nn.MSELoss()\nkept.append(error(y, x).item())", "npu_port.mean_over_ranks(error(y, x)).item()"),
+        ("def gap(y):\n    return y.mean() - 1\nkept.append(gap(y).item())", "npu_port.mean_over_ranks(gap(y)).item()"),
+    ],
+)
+def test_a_mean_of_the_batch_is_that_of_all_ranks(figure: str, written: str) -> None:
+    assert written in looped(TRAINED + figure)
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        "print(model.weight.mean().item())",  # the same on all ranks
+        "kept.append(torch.ones(3).mean().item())",
+        "print(y.shape)",
+        "seen = y.max().item()",
+        "kept.append(y.mean())",
+        "if y.std() > 1: print('far')",
+    ],
+)
+def test_no_mean_is_taken(figure: str) -> None:
+    assert "mean_over_ranks" not in looped(TRAINED + figure)
+
+
+@pytest.mark.parametrize(
+    ("figure", "told"),
+    [
+        ("print(y.max().item())", True),
+        ("top = y.max().item()\nprint(f'{top:.3f}')", True),
+        ("top = y.max().item()", False),
+        ("kept.append(y.mean().item())\nprint(kept)", False),
+    ],
+)
+def test_a_figure_that_is_no_mean_is_told_where_it_is_shown(figure: str, told: bool) -> None:
+    assert remarks(TRAINED.partition("y.mean")[0] + figure, "pass") == ["NPU346"] * told
+
+
+@pytest.mark.parametrize(
+    ("shown", "written"),
+    [
+        ("print(f'{loss:.3f}')", "print(f'{mean_loss:.3f}')"),
+        ("print('%d %f' % (epoch, loss))", "(epoch, mean_loss)"),
+        ("print('{:.3f}'.format(loss))", ".format(mean_loss)"),
+        ("print(epoch, loss)", "print(epoch, mean_loss)"),
+    ],
+)
+def test_a_loss_is_shown_without_its_number_taken_out(shown: str, written: str) -> None:
+    assert written in looped(f"loss = model(x).mean()\nloss.backward()\n{shown}")
+
+
+def test_a_sum_and_its_count_are_summed_where_they_are_read() -> None:
+    inner = "words = (x != 0).sum()\ntotal = model(x).sum()\n(total / words).backward()\nseen += words.item()\nkept.append(total.item())"
+    text = looped(inner)
+    assert "sum_words = npu_port.sum_over_ranks(words)" in text and "seen += sum_words.item()" in text
+    assert "sum_total = npu_port.sum_over_ranks(total)" in text and "kept.append(sum_total.item())" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection
 
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.program.outputs import happens_once
@@ -38,9 +39,6 @@ def write_lengths(bench: Bench) -> None:
             if ratio.undivided:  # in a loop `for x in npu_port.shard(loader)`
                 text = re.sub(rf"{re.escape(ratio.undivided)}(?=\.\w*sampler)", rf"{bench.call('shard')}(\g<0>)", text)
             bench.change(ratio.counts, "NPU345", message, text)
-    for node, file in bench.verdict.gathered.items():
-        if file is bench.file:
-            bench.put_around(node, "NPU345", "its mean over the ranks", bench.call("mean_over_ranks"))
     for divided, summed, by in by_other_lengths(bench.own):
         if id(divided) not in changed:
             why = f"{summed} is a sum over one rank's share here, and {text_of(bench.file, by)} may count all data"
@@ -64,10 +62,11 @@ def remark_progress(bench: Bench) -> None:
             bench.decide(node, _CODE, why, f"count those of all ranks here: {slot[2]} * npu_port.world_size()")
 
 
-def remark_counted(bench: Bench) -> None:
-    """One remark for each variable that is filled in a loop over a share, where it is first shown or saved."""
+def remark_counted(bench: Bench, means: Collection[int]) -> None:
+    """One remark for each variable that is filled in a loop over a share by other than `means`, where it is first shown
+    or saved."""
     own = bench.own
-    grown = dict(filled(own))
+    grown = dict(filled(own, means=means))
     if not grown:
         return
     made = {slot: slot for slot in grown}

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from transplt.base.grouped import grouped
 from transplt.fixers.distributed.counts import remark_counted, remark_progress, write_lengths
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.effects import Effects
 from transplt.fixers.distributed.program.losses import loss_readers
-from transplt.fixers.distributed.program.share_sums import measured
+from transplt.fixers.distributed.program.share_sums import is_count, measured
 from transplt.program.gradients import without_gradients
 from transplt.program.loops import Loop, lifted, loops_around
 from transplt.program.program import File, enclosing_function, text_of
 from transplt.program.variable_values import values_of
 from transplt.syntax.files import names_and_attributes
 from transplt.syntax.nodes import by_place, inner_nodes, is_none, keyword_of, last_name, of_kind, plain_name, string_of
-from transplt.syntax.scan import FUNCTIONS, chain, parent
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 _OWN_COUNT = "the ranks take the mean of losses, each divided by {0} of its own batch"
 #: Losses that divide by the weights of the classes in the batch.
 _WEIGHED = frozenset({"CrossEntropyLoss", "NLLLoss", "cross_entropy", "nll_loss"})
+_MEAN_COUNT = "the mean of the ranks' counts: together they divide by the count of all, as one process does"
 _COUNT = (
     "if the counts of the ranks differ, divide by npu_port.sum_over_ranks(count) / npu_port.world_size(), "
     "as one process does with the global batch"
@@ -37,15 +38,19 @@ def write_means(bench: Bench, effects: Effects) -> None:
         _average(bench, effects, loop.body, readers)
 
 
-def write_counts(bench: Bench) -> None:
+def write_counts(bench: Bench, means: Collection[int]) -> None:
     """A sum over the share of the rank is divided by the length of the share; sums as losses are a finding."""
     write_lengths(bench)
-    remark_counted(bench)
+    remark_counted(bench, means)
     remark_progress(bench)
     sums = [call for call in bench.file.scan.calls if _is_sum(call) and _in_training(bench, call)]
     own = [(file, call) for file, call in bench.training.backwards if file is bench.file]
     divided, counts = _divided(bench, bench.training.backwards if sums else own)
-    for over in counts[:1] if bench.verdict.shares.places else ():
+    shared = counts if bench.verdict.shares.places else []
+    sure = [over for over in shared if is_count(bench.program, bench.file, over.right) and bench.alike(over)]
+    for over in sure:
+        bench.put_around(over.right, "NPU345", _MEAN_COUNT, bench.call("mean_over_ranks"))
+    for over in [each for each in shared if each not in sure][:1]:
         bench.decide(over, "NPU346", _OWN_COUNT.format(text_of(bench.file, over.right)), _COUNT)
     weighed = [call for call in bench.file.scan.calls if last_name(call.func) in _WEIGHED and _in_training(bench, call)]
     for call in weighed if bench.verdict.shares.places else ():
@@ -180,13 +185,30 @@ def _put_mean(bench: Bench, effects: Effects, before: ast.stmt, readers: list[as
     lines: list[str] = []
     means: dict[str, str] = {}
     for node in readers:
+        what = "sum" if _is_counted(bench, node) else "mean"
         if node.id not in means:
-            mean = means[node.id] = bench.free_name(f"mean_{node.id}")
-            lines.append(f"{mean} = {bench.call('mean_over_ranks')}({node.id})")
-        mean = means[node.id]
-        bench.change(node, "NPU345", f"the mean of {node.id} over the ranks", mean)
-    bench.before(before, lines, "NPU345", f"the mean of {', '.join(means)} over the ranks")
+            mean = means[node.id] = bench.free_name(f"{what}_{node.id}")
+            lines.append(f"{mean} = {bench.call(f'{what}_over_ranks')}({node.id})")
+        bench.change(node, "NPU345", f"the {what} of {node.id} over the ranks", means[node.id])
+    kinds = grouped((mean.partition("_")[0], name) for name, mean in means.items())
+    why = " and ".join(f"the {kind} of {', '.join(names)}" for kind, names in kinds.items())
+    bench.before(before, lines, "NPU345", f"{why} over the ranks")
     effects.averaged.add(id(before))
+
+
+def _is_counted(bench: Bench, node: ast.Name) -> bool:
+    """True for a count that a sum is divided by for a loss, and for that sum: one process has those of the batch of all
+    ranks."""
+    if is_count(bench.program, bench.file, node):
+        return True
+    for ratio in inner_nodes(enclosing_function(node) or bench.file.scan.tree, ast.BinOp):
+        match ratio, statement(ratio):
+            case _, ast.Assign(targets=[ast.Name(id=stored)]) if stored == node.id:
+                continue  # it is the mean from there on
+            case ast.BinOp(left=ast.Name(id=summed), op=ast.Div(), right=by), _ if summed == node.id:
+                if bench.varies(by) and is_count(bench.program, bench.file, by):
+                    return True
+    return False
 
 
 # --- steps -----------------------------------------------------------------------------------------------------------

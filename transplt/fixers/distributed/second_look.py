@@ -11,6 +11,7 @@ from transplt.fixers.distributed.averaging import write_averages, write_buffers
 from transplt.fixers.distributed.current_program import SPLIT, Bench, bench_of
 from transplt.fixers.distributed.devices import write_devices, write_loads
 from transplt.fixers.distributed.effects import Effects
+from transplt.fixers.distributed.figures import write_figures
 from transplt.fixers.distributed.loss import write_accumulation, write_counts, write_means
 from transplt.fixers.distributed.mathematics import remark_mathematics, write_rows
 from transplt.fixers.distributed.seeds import write_own_draws
@@ -41,7 +42,8 @@ def second_look(work: Work, _: ast.Module) -> Finds:
     write_buffers(bench, effects)
     write_shares(bench)
     write_means(bench, effects)
-    write_counts(bench)
+    means = write_figures(bench, effects)
+    write_counts(bench, means)
     write_clocks(bench)
     write_rows(bench)
     effects.write()

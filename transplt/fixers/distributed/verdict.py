@@ -18,6 +18,7 @@ from transplt.fixers.distributed.program.custom_optimizers import has_groups, st
 from transplt.fixers.distributed.program.datasets import shuffles
 from transplt.fixers.distributed.program.divergence import Divergence, find_divergence
 from transplt.fixers.distributed.program.kept_states import KeptStates, Move
+from transplt.fixers.distributed.program.losses import loss_readers, taken_out
 from transplt.fixers.distributed.program.share_sums import SharedFile, by_length_of_all, is_mean
 from transplt.fixers.distributed.sharing import DRAWN, FOLLOWING, shares
 from transplt.flow.callees import DATA_PARALLEL
@@ -42,7 +43,7 @@ from transplt.syntax.nodes import (
     plain_name,
     string_of,
 )
-from transplt.syntax.scan import FUNCTIONS, parent, statement
+from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 _TALKING = frozenset({"patch_replication_callback", "SynchronizedBatchNorm1d", "SynchronizedBatchNorm2d"})
 _NO_CARD = ("this program puts nothing on a card", "move the model and the data to the card first: model.to(device)")
@@ -62,6 +63,10 @@ class Refusal:
     why: str
     help: str
     code: str = "NPU332"
+
+
+#: What may leave out what it holds, or do it again and again.
+_PARTLY = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @dataclass(slots=True)
@@ -89,7 +94,8 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     gathered, tried = dict([*_ratios(ways, found), *_figures(ways), *means]), dict[ast.expr, File]()
     while gathered != tried:  # what all ranks decide by such a figure makes the others run alike
         tried, ways = gathered, find_divergence(*given, frozenset(gathered))
-        gathered = {node: file for node, file in tried.items() if ways.is_uniform(file, node)}
+        alone = {node: file for node, file in tried.items() if tried.keys().isdisjoint(chain(node))}
+        gathered = {node: file for node, file in alone.items() if ways.is_uniform(file, node)}
     first = models.training.backwards[0]
     refusals = [] if on_card(models.program) else [Refusal(*first, *_NO_CARD)]
     refusals += [*_numbers(models), *_parts(ways), *_foreign(models), *_stepped_by_hand(models, steps)]
@@ -139,12 +145,21 @@ def _ratios(ways: Divergence, found: Shares) -> Iterator[tuple[ast.expr, File]]:
 
 
 def _figures(ways: Divergence) -> Iterator[tuple[ast.expr, File]]:
-    """Means over what one rank has, by which the ranks would end a loop apart: `kl` of `if kl > limit: break`."""
+    """Means over what one rank has, by which the ranks would end a loop apart: `kl` of `if kl > limit: break`; those
+    whose number is taken out of a batch in a loop that trains, and that are no loss."""
     for file, test in ways.divergences():
         for compared in inner_nodes(test, ast.Compare) if isinstance(parent(test), ast.If) else ():
             match compared:
                 case ast.Compare(left=left, ops=[ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE()], comparators=[right]):
                     yield from ((each, file) for each in (left, right) if is_mean(ways.program, file, each))
+    for file in ways.program.files:
+        losses = {id(node) for _, names in loss_readers(ways.training, file) for node in names}
+        for node in by_place(taken_out(file)):
+            figure = ways.training.in_region(file, node) and ways.varying.varies(file, node)
+            known = losses.intersection(map(id, inner_nodes(node, ast.Name)))
+            partly = any(isinstance(above, _PARTLY) for above in chain(node))
+            if figure and not known and not partly and is_mean(ways.program, file, node):
+                yield node, file
 
 
 # --- what stands in the way ------------------------------------------------------------------------------------------

@@ -295,7 +295,7 @@ class Varying:
             case ast.Tuple(elts=parts):
                 return any(self._is_picked(file, each, seen) for each in parts)
             case ast.Subscript(slice=index) if self.varies(file, index):
-                return any(map(_is_mask, (index, *(each for _, each in values_of(self.program, file, index)))))
+                return any(map(is_mask, (index, *(each for _, each in values_of(self.program, file, index)))))
             case ast.Call():
                 callee = self.program.callee(file, node)
                 if not isinstance(callee, FUNCTIONS):
@@ -453,11 +453,15 @@ def draws(name: str, last: str) -> bool:
     return name.startswith(("numpy.random.", "random.")) and last[:1].islower() and last not in _NO_DRAWS
 
 
-def _is_mask(node: ast.AST) -> bool:
+def is_mask(node: ast.AST) -> bool:
     """True for a comparison, also of several that are joined."""
     match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr="float" | "long" | "int" | "bool")):
+            return is_mask(inner)
+        case ast.Call(func=ast.Attribute(attr="ne" | "eq" | "gt" | "lt" | "ge" | "le" | "logical_not")):
+            return True
         case ast.UnaryOp(operand=inner) | ast.BinOp(left=inner, op=ast.BitAnd() | ast.BitOr()):
-            return _is_mask(inner)
+            return is_mask(inner)
     return isinstance(node, ast.Compare)
 
 

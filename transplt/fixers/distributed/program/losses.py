@@ -10,7 +10,7 @@ from transplt.program.gradients import without_gradients
 from transplt.program.loops import LOOPS, Loop, loops_around
 from transplt.program.program import File, Function, enclosing_function
 from transplt.program.training import Training
-from transplt.syntax.nodes import begins, by_place, call_of, ends, inner_nodes
+from transplt.syntax.nodes import begins, by_place, call_of, ends, inner_nodes, last_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: What trains: a loop, or the function of one step; and the function or file that a loop stands in.
@@ -36,6 +36,14 @@ def loss_readers(training: Training, file: File) -> list[tuple[Region, list[ast.
             if readers:
                 found.append((loop, by_place(readers)))
     return found
+
+
+def taken_out(file: File) -> Iterator[ast.expr]:
+    """x of `x.item()` and `float(x)`."""
+    yield from (node.value for node in file.scan.attributes.get("item", ()) if call_of(node) is not None)
+    for name in file.scan.names.get("float", ()):
+        call = call_of(name)
+        yield from call.args if call is not None else ()
 
 
 def _around(region: Region) -> Iterator[Region]:
@@ -92,9 +100,13 @@ def _is_read(training: Training, region: Region | ast.Module, node: ast.Name) ->
     match above := parent(node):
         case ast.Attribute(attr="item"):
             return call_of(above) is not None
-        case ast.Call(func=ast.Name(id="float"), args=given):
+        case ast.Call(func=func, args=given) if last_name(func) in ("float", "print", "format"):
             return node in given
-    return False
+        case ast.Tuple():  # `"%f %f" % (loss, rate)`
+            above = parent(above)
+    return isinstance(above, ast.FormattedValue) or (
+        isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mod) and isinstance(above.left, ast.Constant)
+    )
 
 
 def _is_evaluated(training: Training, region: Region | ast.Module, node: ast.Name) -> bool:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from transplt.fixers.distributed.program.datasets import dataset_of, has_own_sampler, iterates, samplers_of
 from transplt.fixers.distributed.program.divergence import Divergence
-from transplt.fixers.distributed.program.divergent_values import KEEPS
+from transplt.fixers.distributed.program.divergent_values import KEEPS, is_mask
 from transplt.program.loaders import Shares
 from transplt.program.loops import Loop
 from transplt.program.phases import chosen_by_key
 from transplt.program.program import File, Program, Variable, enclosing_function, text_of
 from transplt.program.training import Loader, loaders_of
 from transplt.program.variable_values import assigned
-from transplt.syntax.nodes import by_place, call_of, inner_nodes, is_plain, last_name, own_nodes, plain_name
+from transplt.syntax.nodes import by_place, call_of, inner_nodes, is_plain, keyword_of, last_name, own_nodes, plain_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 #: What is of one size, however many samples it is taken over.
 _MEANS = frozenset("mean nanmean average fmean median std var max min amax amin quantile softmax enumerate".split())
 #: Seconds in a minute and in an hour.
 _OF_TIME = (60, 3600)
+#: Losses that are a mean if nothing else is said.
+_TORCH_LOSS = r"torch\.nn\.(?:\w+Loss|functional\.(?:\w+_loss|\w*cross_entropy\w*|kl_div))"
 _TENSORS = frozenset({"torch.utils.data.TensorDataset", "torch.utils.data.dataset.TensorDataset"})
 
 
@@ -333,31 +336,105 @@ def measured(node: ast.AST) -> ast.expr | None:
     return None
 
 
-def is_mean(program: Program, file: File, node: ast.expr, seen: frozenset[Variable | None] = frozenset()) -> bool:
-    """True for a single number that is a mean over what there is: `x.mean()`, `torch.mean(x).item()`, in a variable."""
+def is_mean(program: Program, file: File, node: ast.expr, seen: frozenset[object] = frozenset()) -> bool:
+    """True for a single number that is a mean over what there is: `x.mean()`, `torch.mean(x).item()`, a loss of torch,
+    sums and multiples of these; in a variable, or from a function of the program."""
     match node:
         case ast.Call(func=ast.Attribute(attr="mean") as func, args=args, keywords=[]):
             return len(args) == (file.names.qualified(func) in ("torch.mean", "numpy.mean"))
         case (
             ast.Call(func=ast.Attribute(value=inner, attr="item" | "detach" | "cpu" | "numpy"), args=[])
+            | ast.Attribute(value=inner, attr="data")
             | ast.Call(func=ast.Name("float"), args=[inner])
+            | ast.UnaryOp(op=ast.USub(), operand=inner)
         ):
             return is_mean(program, file, inner, seen)
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            return is_mean(program, file, left, seen) or is_count(program, file, right)
+        case ast.Subscript(value=whole):
+            made = [each for at, value in assigned(program, file, whole) for each in _elements(value)]
+            return bool(made) and all(is_mean(program, file, each, seen) for each in made)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            return all(isinstance(each, ast.Constant) or is_mean(program, file, each, seen) for each in (left, right))
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return any(is_mean(program, file, each, seen) for each in (left, right))
+        case ast.Call(func=func) if _is_torch_loss(program, file, node):
+            return True
+        case ast.Call() if isinstance(function := program.callee(file, node), FUNCTIONS) and function not in seen:
+            given, inside = [*program.returns(function)], seen | {function}
+            return bool(given) and all(is_mean(program, program.owner[function], each, inside) for each in given)
     slot = program.slot(file, node)
-    values = program.values.get(slot, ()) if slot is not None else ()
-    known = (each.index is None and is_mean(program, each.file, each.node, seen | {slot}) for each in values)
-    return slot in seen or (bool(values) and all(known))
+    held = _given(program, file, node)
+    return slot in seen or (bool(held) and all(is_mean(program, at, each, seen | {slot}) for at, each in held))
+
+
+def _elements(node: ast.expr) -> list[ast.expr]:
+    """What a list or tuple is written with; itself for anything else."""
+    match node:
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return items
+        case ast.ListComp(elt=item):
+            return [item]
+    return [node]
+
+
+def is_count(program: Program, file: File, node: ast.expr, seen: frozenset[object] = frozenset()) -> bool:
+    """True for how many there are of something: `(x != 0).sum()`, `len(x)`, `x.numel()`; in a variable."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr="sum")):
+            return is_mask(inner) or any(is_mask(each) for _, each in assigned(program, file, inner))
+        case ast.Call(func=ast.Attribute(value=inner, attr="item" | "float" | "clamp" | "clamp_min" | "detach")):
+            return is_count(program, file, inner, seen)
+        case ast.Call(func=ast.Name(id="int"), args=[inner]):
+            return is_count(program, file, inner, seen)
+        case ast.Call(func=ast.Attribute(attr="numel")):
+            return True
+    slot = program.slot(file, node)
+    given = _given(program, file, node) if slot not in seen else []
+    return measured(node) is not None or (
+        bool(given) and all(is_count(program, at, each, seen | {slot}) for at, each in given)
+    )
+
+
+def _given(program: Program, file: File, node: ast.expr) -> list[tuple[File, ast.expr]]:
+    """What a variable was given; of a tuple that a function of the program returns, its part."""
+    slot = program.slot(file, node)
+    found: list[tuple[File, ast.expr]] = []
+    for value in program.values.get(slot, ()) if slot is not None else ():
+        made = program.callee(value.file, value.node) if isinstance(value.node, ast.Call) else None
+        if value.index is not None and isinstance(made, FUNCTIONS):
+            for each in program.returns(made):
+                parts = each.elts if isinstance(each, ast.Tuple) else []
+                found.append((program.owner[made], parts[value.index] if value.index < len(parts) else each))
+        else:
+            found.append((value.file, value.node))
+    return found
+
+
+def _is_torch_loss(program: Program, file: File, call: ast.Call) -> bool:
+    """True for `F.cross_entropy(...)`, and for a call of what `nn.CrossEntropyLoss()` made, which take the mean."""
+    made: list[tuple[File, ast.expr]] = [(file, call), *assigned(program, file, call.func)]
+    return any(
+        isinstance(each, ast.Call)
+        and re.fullmatch(_TORCH_LOSS, at.names.qualified(each.func) or "")
+        and keyword_of(each, "reduction") is None
+        for at, each in made
+    )
 
 
 # --- what is counted or kept -----------------------------------------------------------------------------------------
 
 
-def filled(own: SharedFile, *, sizes: bool = False) -> Iterator[tuple[Variable, tuple[Loop, bool]]]:
+def filled(
+    own: SharedFile, *, sizes: bool = False, means: Collection[int] = ()
+) -> Iterator[tuple[Variable, tuple[Loop, bool]]]:
     """The variables that grow by what differs between ranks, each with its loop over a share, and whether it holds
-    items; with `sizes` those that grow by how many samples there are."""
+    items; with `sizes` those that grow by how many samples there are. `means`: ids of what is that of all ranks."""
 
     def differs(node: ast.AST) -> bool:
-        return any(own.varies(each) for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute)))
+        inside = [*ast.walk(node)]
+        named = (own.varies(each) for each in inside if isinstance(each, (ast.Name, ast.Attribute)))
+        return not any(id(each) in means for each in inside) and any(named)
 
     for loop in own.loops():
         inside = [node for item in loop.body for node in own_nodes(item)]
