@@ -93,6 +93,36 @@ def test_what_is_left_of_cuda_speaks_against_it(tmp_path: Path) -> None:
     ]
 
 
+#: A layer that torch_npu does not give a packed sequence, and the line that stops for it.
+PACKED = """\
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+layer = nn.GRU(4, 4)
+layer.cuda()
+given = pack_padded_sequence(torch.randn(3, 2, 4).cuda(), torch.tensor([3, 2]))
+given, _ = layer(given)
+given, _ = pad_packed_sequence(given)
+"""
+
+
+def test_what_the_original_does_and_an_npu_refuses_stops_a_port(tmp_path: Path) -> None:
+    code, table = judged(tmp_path, PORT + PACKED.replace("cuda", "npu"), original=ORIGINAL + PACKED)
+    assert (code, marks(table)) == (1, ["against", "good", "good", "good", "not judged"])
+    told = table["parts"][0]["sentence"]
+    assert told.startswith("main.py:22: nn.GRU gives wrong results for a packed sequence on an NPU"), told
+    assert told.endswith("(as in the original) (stops at the first step: 1)")
+
+
+@pytest.mark.torch
+def test_a_port_that_stops_as_its_original_would_is_not_accused_of_another_training(tmp_path: Path) -> None:
+    port, original = PORT + PACKED.replace("cuda", "npu"), ORIGINAL + PACKED
+    code, table = judged(tmp_path, port, "--prove", "main.py", original=original)
+    told = table["parts"][-1]["sentence"]
+    assert code == 1
+    assert "the original has this line, too: what it does there does not work on an NPU" in told
+    assert "caught" not in told
+
+
 def test_a_port_that_was_never_made_names_no_card(tmp_path: Path) -> None:
     code, table = judged(tmp_path, ORIGINAL.replace(".cuda()", ""))
     assert (code, table["parts"][0]["sentence"]) == (1, "no file of the port names an NPU")

@@ -68,11 +68,15 @@ def test_other_events(one: Sequence[str], other: Sequence[str], told: str) -> No
         ("no_grad step", "step", ["no_grad of the original is missing"]),
         ("clip step clip step", "clip step step", [f"{CLIP} of the original is missing"]),
         ("step scheduler", "step scheduler scheduler", ["a step of StepLR is not in the original"]),
-        ("save scheduler", "scheduler", ["the saving of w.pt of the original is missing"]),
+        ("step", "step scheduler", []),  # the learning rate was set in another way
+        ("step scheduler", "step", ["a step of StepLR of the original is missing"]),
+        ("save step", "step", []),  # by its tensors
+        ("zero_grad step", "step", []),
+        ("step load", "step", []),
     ],
 )
 def test_what_counts_where_no_figure_differs(one: str, other: str, told: list[str]) -> None:
-    """Not the order, nor a mode that is chosen again."""
+    """Not the order, nor a mode that is chosen again, nor what the figures show."""
     trainings = []
     for events in (one, other):
         begun = Told().made()
@@ -83,6 +87,17 @@ def test_what_counts_where_no_figure_differs(one: str, other: str, told: list[st
                 begun.tell(event, train=True, bound=1.0, kind="StepLR", file="w.pt")
         trainings.append(begun.training())
     assert [each.sentence for each in without_figures(changes(*trainings), *trainings)] == told
+
+
+@pytest.mark.parametrize(("rates", "told"), [((0.1, 0.1), True), ((0.1, 0.01), False)])
+def test_a_schedule_shows_in_learning_rates_that_change(rates: Sequence[float], *, told: bool) -> None:
+    trainings = []
+    for kind in ("StepLR", "LambdaLR"):
+        begun = Told().made()
+        for rate in rates:
+            begun.step(lr=rate).tell("scheduler", kind=kind)
+        trainings.append(begun.training())
+    assert bool(without_figures(changes(*trainings), *trainings)) is told
 
 
 @pytest.mark.parametrize(

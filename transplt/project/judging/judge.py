@@ -44,6 +44,8 @@ from transplt.syntax.nodes import last_name
 _REDIRECTS = b"transfer_to_npu"
 #: Codes of what the releases of torch and of packages ask for, and no use of CUDA.
 _OF_RELEASES = ("NPU154", "NPU29", "NPU313", "NPU403", "NPU511", "NPU512", "NPU514", "NPU515", "NPU84")
+#: What an NPU refuses whatever is installed, though the original does it.
+_REFUSED_FORM = "NPU297"
 #: A device in a file of settings: the program that reads it is redirected, too.
 _CONFIG = "NPU820"
 #: CUDA in a file that also supports NPUs, which is a branch as a rule.
@@ -53,6 +55,7 @@ _NAMES_CARD = re.compile(rb"npu|ascend|accelerator", re.IGNORECASE)
 _KEPT = re.compile(r"\.append\(|\.item\(\)|\bprint\(")
 #: Differences of which one run says nothing: the machine, its files and its clock decide about them.
 _BY_CHANCE = re.compile(r"environ|getenv|is_?file\(|exists\(|\btime\(|perf_counter|emulat")
+_PLACE = re.compile(r"([\w./-]+\.py):(\d+)")
 #: So many lines from the one that computed something else a difference is near to it.
 _NEAR = 20
 _ONLY_A_RUN = "only --prove can tell whether the port computes the same"
@@ -212,13 +215,13 @@ def judge(
         ran = None
         if command:
             run = run_of(command, stubs, python, first, progress)
-            ran = _told_by(done, *_run(first, second, found.successors, run, worlds, progress, data))
+            ran = _told_by(done, *_run(first, second, found.successors, run, worlds, progress, data), sides)
         done.parts.append(ran or Part(TRAINS, Mark.OPEN, "nothing was run (--prove COMMAND runs both)"))
         done.unknown += _unknown(found.unread, sides, ran)
     return done
 
 
-def _told_by(done: Judgement, ran: Part, proof: Proof | None) -> Part:
+def _told_by(done: Judgement, ran: Part, proof: Proof | None, sides: tuple[Side, Side]) -> Part:
     """The part of a run: what it settles leaves the other parts, and what it refuses names what is behind it."""
     if proof is None:
         return ran
@@ -227,8 +230,20 @@ def _told_by(done: Judgement, ran: Part, proof: Proof | None) -> Part:
         done.parts[:] = [_settled(part, proof) for part in done.parts]
         kept = {id(each) for part in done.parts for each in part.findings}
         done.also = (*done.also, *(each for each in before if id(each) not in kept))
-    behind = _behind(proof, done.parts) if ran.mark is Mark.AGAINST else ()
+    if proof.verdict.word is Word.STOPS:
+        behind = _kept_stop(proof.verdict.sentence, sides) or [*_behind(proof, done.parts, nearest=True)]
+    else:
+        behind = [*_behind(proof, done.parts)] if ran.mark is Mark.AGAINST else []
     return replace(ran, sentence="; ".join([ran.sentence, *behind]))
+
+
+def _kept_stop(sentence: str, sides: tuple[Side, Side]) -> list[str]:
+    """That a port stops at a line which it has of its original."""
+    for path, line in _PLACE.findall(sentence):
+        texts = sides[1].files.get(path, b"").splitlines()[int(line) - 1 : int(line)]
+        if any(text.strip() in data for text in texts for data in sides[0].files.values()):
+            return ["the original has this line, too: what it does there does not work on an NPU"]
+    return []
 
 
 def _checked(findings: Iterable[Finding], lines: dict[str, list[bytes]]) -> tuple[CheckedFinding, ...]:
@@ -268,7 +283,8 @@ def _left(sides: tuple[Side, Side], copy: Path, options: Options, progress: Call
     kept = aside.pop("", [])
     blocks, lines = _stopping(kept, info)
     both = [each for each in kept if id(each.finding) in blocks]
-    sure = [each for each in both if not redirects and _stops(each.finding, sides)]
+    fixed = [each for each in both if not redirects or each.finding.code == _REFUSED_FORM]
+    sure = [each for each in fixed if _stops(each.finding, sides)]
     unsure = (replace(each, finding=replace(each.finding, level=Level.INFO)) for each in both if each not in sure)
     against = (*sure, *unsure)
     if more := len(kept) - len(against):
@@ -306,9 +322,12 @@ def _said_of_cuda(sure: Sequence[Finding], blocks: Mapping[int, str]) -> str:
     counted = Counter(blocks[id(each)] for each in sure)
     told = ", ".join(f"{BLOCKS_TEXT[what]}: {counted[what]}" for what in BLOCKS if counted[what])
     old = sum(each.api.startswith("numpy") for each in sure)
-    said = [f"CUDA is left at {many(len(sure) - old, 'place')}"] * (len(sure) > old)
+    forms = [each for each in sure if each.code == _REFUSED_FORM]
+    of_cuda = len(sure) - old - len(forms)
+    said = [f"CUDA is left at {many(of_cuda, 'place')}"] * bool(of_cuda)
     said += [f"{many(old, 'name')} of NumPy that it has no more"] * bool(old)
-    return f"{' and '.join(said)} ({told})"
+    said += [f"{each.path}:{each.span.line}: {each.message} (as in the original)" for each in forms[:1]]
+    return f"{'; '.join(said)} ({told})"
 
 
 def _stops(found: Finding, sides: tuple[Side, Side]) -> bool:
@@ -345,7 +364,8 @@ def _stopping(kept: list[CheckedFinding], info: list[CheckedFinding]) -> tuple[d
 
 def _aside(each: CheckedFinding, *, redirects: bool, old: bool) -> str:
     """Why an open finding does not speak against a port; empty where it may. `old`: the original has the line, too."""
-    if each.finding.code.startswith(_OF_RELEASES) or "npu" in each.finding.api:
+    of_releases = each.finding.code.startswith(_OF_RELEASES) and each.finding.code != _REFUSED_FORM
+    if of_releases or "npu" in each.finding.api:
         return "about what is installed, not about the code"
     if each.finding.option:
         return "only with an option"
@@ -427,8 +447,9 @@ def _is_settled(found: Finding, printed: int, saved: int) -> bool:
     return bool(printed) or not (kept or any(map(_MEASURES.search, re.findall(r"in ([\w.]+)", where))))
 
 
-def _behind(proof: Proof, parts: Iterable[Part]) -> Iterator[str]:
-    """The differences that are nearest to the first line that computed something else, and to those that led to it."""
+def _behind(proof: Proof, parts: Iterable[Part], *, nearest: bool = False) -> Iterator[str]:
+    """The differences that are nearest to the first line that computed something else, and to those that led to it;
+    where none is near, the one that matters most, unless only the `nearest` are meant."""
     every = [each.finding for part in parts for each in part.findings if each.finding.code == TRAINS_OTHERWISE]
     first = next((each for part in proof.parts for each in part.findings.differences), None)
     way = [each for each in (first.place, *first.callers) if each is not None] if first is not None else []
@@ -437,7 +458,7 @@ def _behind(proof: Proof, parts: Iterable[Part]) -> Iterator[str]:
             default=(_NEAR, 0)) for place in way
     ]  # fmt: skip
     found = [*dict.fromkeys(at for far, at in near if far < _NEAR)]
-    for at in (found[:2] or [0]) if every else ():
+    for at in (found[:2] or [0][nearest:]) if every else ():
         yield f"what differs {'there' if found else 'most'}: {every[at].path}:{every[at].span.line} {every[at].message}"
 
 

@@ -49,6 +49,8 @@ def error_of(run: Run) -> str:
 
 def caught(run: Run) -> str:
     """The last line that a program which ended well printed of an error, as a clause; "" without one."""
+    if run.stop is not None:
+        return ""
     lines = [line.strip() for line in f"{run.outcome.output}\n{run.outcome.errors}".splitlines()]
     errors = [line for line in lines if _ERROR.match(line)]
     return f"; it caught an error and went on: {shown(errors[-1][:200])}" if errors else ""

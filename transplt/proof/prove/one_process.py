@@ -63,7 +63,6 @@ class OneProcess:
     def part(self, reference: Run, alone: Run, order: Replay) -> Part:
         """A run of the migrated program, made in this `order` of its data, against one of the original."""
         found, title = Findings(), _title(reference)
-        alone, found.remarks = printed.renamed(reference, alone)
         not_run = ends.not_run(reference, alone)
         if not_run is not None:
             return Part(title, not_run, found)
@@ -80,7 +79,10 @@ class OneProcess:
         self._compare(told)
         noise = printed.of_parameters(reference.outcome, steps.rounding(told.one))
         if not told.mixed and stopped is None:
-            told.results = printed.other_results(reference.outcome, alone.outcome, noise)
+            if told.first is None and found.steps:  # the same training: what it says of it is its own
+                told.left_out = {*(unsaid := printed.unsaid(reference.outcome, alone.outcome))}
+                found.remarks += unsaid.values()
+            told.results = printed.other_results(reference.outcome, alone.outcome, told.left_out | noise)
         if (told.first is not None or told.results) and not found.differences:
             self._ask_the_original(told, reference, alone, noise)
         return self._conclude(told, reference, alone, noise)
@@ -133,11 +135,11 @@ class OneProcess:
             told.found.reasons.append(f"two runs of the original differ: {itself.what}")
             told.first, told.results = None, []
         elif bounds:
-            told.left_out = printed.decided(bounds)
+            told.left_out |= (moved := printed.decided(bounds))
             told.results = printed.other_results(reference.outcome, alone.outcome, told.left_out | noise, bounds)
-            if told.left_out:
-                what = f"{many(len(told.left_out), 'result')} skipped, which differ between runs of the original"
-                told.found.remarks.append(f"{what}: {min(told.left_out).strip()!r}")
+            if moved:
+                what = f"{many(len(moved), 'result')} skipped, which differ between runs of the original"
+                told.found.remarks.append(f"{what}: {min(moved).strip()!r}")
 
     def _conclude(self, told: _Compared, reference: Run, alone: Run, noise: set[str]) -> Part:
         found, left, title = told.found, "", _title(reference)

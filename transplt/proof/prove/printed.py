@@ -7,13 +7,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from posixpath import basename
+from typing import Any
 
-from transplt.base.render.cell import figure
-from transplt.proof.launch.reference import printed_results, saved_tensors, timeless
+from transplt.base.render.cell import figure, many
+from transplt.proof.launch.reference import printed_results, saved_tensors
 from transplt.proof.launch.runner import ScriptRun
 from transplt.proof.prove.found import Difference
-from transplt.proof.prove.runs import Run
 from transplt.proof.prove.tolerance import TIMES
 from transplt.proof.prove.training import Training
 
@@ -42,27 +41,6 @@ def other_results(
         apart = ((name, gap, each) for name, gap, each in kind(one, other) if name not in but)
         found += [each for name, gap, each in apart if gap > max(BOUND, (bounds or {}).get(name, 0.0))][:1]
     return found
-
-
-def renamed(reference: Run, run: Run) -> tuple[Run, list[str]]:
-    """A run with the names that the reference has for its files, and what was renamed: where each saves as many that
-    the other does not, one by one with tensors of the same names and shapes."""
-    both = [[(key[0].rpartition("#")[0], tensors) for key, tensors in saved_tensors(each.outcome).items()]
-            for each in (reference, run)]  # fmt: skip
-    there = [{name for name, _ in saved} for saved in both]
-    own = [[each for each in both[k] if each[0] not in there[1 - k]] for k in (0, 1)]
-    shapes = [[{name: value["shape"] for name, value in each.items()} for _, each in side] for side in own]
-    names = {new: old for (old, _), (new, _) in zip(*own, strict=True)} if shapes[0] == shapes[1] else {}
-    if not names:
-        return run, []
-    files = {basename(new): basename(old) for new, old in names.items()}
-    processes = tuple(
-        {**each, "saves": [{**one, "path": names.get(timeless(one["path"]), one["path"])} for one in each["saves"]]}
-        for each in run.outcome.processes
-    )
-    trainings = [training.with_files(files) for training in run.trainings]
-    said = [f"{old} of the original is saved as {new}" for new, old in names.items() if old != new]
-    return replace(run, outcome=replace(run.outcome, processes=processes), trainings=trainings), said
 
 
 def reworded(one: ScriptRun, other: ScriptRun) -> bool:
@@ -127,19 +105,41 @@ def results_of(one: ScriptRun) -> list[tuple[str, float]]:
     return [each for process in ranked for each in printed_results(process.get("output", ""))]
 
 
-def _printed(one: ScriptRun, other: ScriptRun) -> Iterator[tuple[str, float, Difference]]:
-    """Numbers of lines with a word such as `loss` or `acc` that are not alike, line by line of the same words: the
-    words, and how far the two are apart, as a share."""
-    left, right = results_of(one), results_of(other)
+def unsaid(one: ScriptRun, other: ScriptRun) -> dict[str, str]:
+    """The words of results that the other does not print, or as often, with no other number among them; what is said
+    of them."""
+    left, theirs = _by_words(one, other)
+    mine: dict[str, list[float | None]] = defaultdict(list)
+    for words, value in left:
+        mine[words].append(value)
+    found = {}
+    for words, values in mine.items():
+        fewer, more = sorted((values, theirs[words]), key=len)
+        rest = iter(more)
+        if len(fewer) < len(more) and all(any(_gap(each, value, 1.0) <= BOUND for each in rest) for value in fewer):
+            times = f"{many(len(values), 'time')}, the migrated program {many(len(theirs[words]), 'time')}"
+            found[words] = f"the original prints {words!r} {times}"
+    return found
+
+
+def _by_words(one: ScriptRun, other: ScriptRun) -> tuple[list[tuple[str, float]], dict[str, list[float | None]]]:
+    """The results of one in their order, and those of the other by the words of the one; None for what is not kept."""
+    left, right, logged = results_of(one), results_of(other), printed_results(other.errors)
     theirs: dict[str, list[float | None]] = defaultdict(list)
     for words, value in right:
         theirs[words].append(value)
-    logged = printed_results(other.errors)
-    theirs |= _said_otherwise(left, right)
+    theirs |= _said_otherwise(left, [*right, *logged])
     for words, count in Counter(words for words, _ in left if words not in theirs).items():
         # A logger says it behind the time, and of much that was logged only the end is kept.
-        values = [value for line, value in logged if line.endswith(words.strip())]
+        values = [value for line, value in logged if _plain(line).endswith(_plain(words))]
         theirs[words] += [*[None] * (count - len(values)), *values] if values else []
+    return left, theirs
+
+
+def _printed(one: ScriptRun, other: ScriptRun) -> Iterator[tuple[str, float, Difference]]:
+    """Numbers of lines with a word such as `loss` or `acc` that are not alike, line by line of the same words: the
+    words, and how far the two are apart, as a share."""
+    left, theirs = _by_words(one, other)
     for words, value in left:
         if not theirs[words]:
             what = f"the original prints {figure(value)} in {words!r}, the migrated program prints nothing"
@@ -149,6 +149,11 @@ def _printed(one: ScriptRun, other: ScriptRun) -> Iterator[tuple[str, float, Dif
         if again is not None and (gap := _gap(value, again, 1.0)):
             what = f"the original prints {figure(value)} in {words!r}, the migrated program {figure(again)}"
             yield words, gap, Difference(what)
+
+
+def _plain(words: str) -> str:
+    """The words of a line without what only parts them."""
+    return re.sub(r"[^\w#]+", " ", words).strip()
 
 
 def _said_otherwise(left: list[tuple[str, float]], right: list[tuple[str, float]]) -> dict[str, list[float | None]]:
@@ -164,9 +169,9 @@ def _said_otherwise(left: list[tuple[str, float]], right: list[tuple[str, float]
     return found
 
 
-def _gap(one: float, other: float, scale: float) -> float:
+def _gap(one: float | None, other: float | None, scale: float) -> float:
     """How far two numbers are apart, as a share of the larger one and of `scale`."""
-    if one == other or (math.isnan(one) and math.isnan(other)):
+    if one is None or other is None or one == other or (math.isnan(one) and math.isnan(other)):
         return 0.0
     gap = abs(one - other) / max(abs(one), abs(other), scale)
     return gap if math.isfinite(gap) else math.inf
@@ -174,25 +179,38 @@ def _gap(one: float, other: float, scale: float) -> float:
 
 def _saved(one: ScriptRun, other: ScriptRun) -> Iterator[tuple[str, float, Difference]]:
     # One rank saves, whatever its number.
-    left = saved_tensors(one)
+    left, every = saved_tensors(one), saved_tensors(other)
     if _of_ranks(one):  # they send objects as what is saved in a buffer
         left = {key: tensors for key, tensors in left.items() if not key[0].startswith("<buffer>")}
-    right = {(key[0], mine[1]): value for key, value in saved_tensors(other).items() for mine in left or [key]}
+    right = {(key[0], mine[1]): value for key, value in every.items() for mine in left or [key]}
     for key, tensors in left.items():
         file = key[0].rpartition("#")[0]
-        if key not in right:
-            yield key[0], math.inf, Difference(f"the original saves {file}, the migrated program does not")
-            continue
         for name, value in tensors.items():
-            again = right[key].get(name)
-            if again is None and _COUNT.search(name):
+            again = right.get(key, {}).get(name)
+            gaps = [_apart(value, again)] if again is not None else [*_elsewhere(name, value, every)]
+            gap = min(gaps, default=math.inf)
+            if gap == 0.0 or (again is None and _COUNT.search(name)):
                 continue
-            if again is None:
-                what = f"{file} has no {name}, that of the original has"
-                yield f"{key[0]}: {name}", math.inf, Difference(what, cause=f"{LACKS}{name}")
-                continue
-            if value["sha256"] == again["sha256"]:
-                continue
-            gap = max(_gap(value[k], again[k], max(1.0, abs(value["norm"]))) for k in ("sum", "norm"))
-            gap = gap if value["shape"] == again["shape"] else math.inf
-            yield f"{key[0]}: {name}", gap, Difference(f"{name} in {file} differs")
+            if not gaps and key not in right:
+                yield key[0], gap, Difference(f"the original saves {file}, the migrated program does not")
+                break
+            what = f"{name} in {file} differs" if gaps else f"{file} has no {name}, that of the original has"
+            yield f"{key[0]}: {name}", gap, Difference(what, cause="" if gaps else f"{LACKS}{name}")
+
+
+def _apart(value: dict[str, Any], again: dict[str, Any]) -> float:
+    """How far two saved tensors are apart."""
+    if value["sha256"] == again["sha256"]:
+        return 0.0
+    gap = max(_gap(value[k], again[k], max(1.0, abs(value["norm"]))) for k in ("sum", "norm"))
+    return gap if value["shape"] == again["shape"] else math.inf
+
+
+def _elsewhere(name: str, value: dict[str, Any], every: Mapping[Any, dict[str, Any]]) -> Iterator[float]:
+    """How far a saved tensor is apart from those that files have under its name, below whatever key: one file may hold
+    what two did."""
+    for tensors in every.values():
+        for key, again in tensors.items():
+            same = f".{key}".endswith(f".{name}") or f".{name}".endswith(f".{key}")
+            if again["shape"] == value["shape"] and (same or again["sha256"] == value["sha256"]):
+                yield _apart(value, again)

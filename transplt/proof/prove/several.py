@@ -163,8 +163,6 @@ class Several:
 
     def _other_result(self, twin: Run, several: Run, shaken: Shaken, found: Findings) -> Difference | None:
         """What the ranks print or save otherwise than those of the original do each time; counts what is compared."""
-        several, told = printed.renamed(twin, several)
-        found.remarks += told
         one, other = twin.outcome, several.outcome
         noise = printed.of_parameters(one, steps.rounding(twin.trainings[0]))
         results = printed.other_results(one, other, noise)

@@ -36,7 +36,9 @@ _DECISIVE = frozenset(_NAMES) - {"seed", "no_grad", "autocast", "loader"}
 #: Those that can set a number of an optimizer, such as its learning rate.
 _SETTING = frozenset({"scheduler", "step", "skipped", "optimizer", "load", "load_state_dict"})
 #: What a program may choose again where it holds already.
-_HOLDING = frozenset({"mode", "no_grad", "zero_grad"})
+_HOLDING = frozenset({"mode", "no_grad"})
+#: What does nothing that the figures of steps, their number and the tensors of files do not show.
+_SHOWN = frozenset({"zero_grad", "backward", "step", "skipped", "optimizer", "save", "load"})
 
 
 @dataclass(frozen=True)
@@ -104,10 +106,14 @@ def changes(one: Training, other: Training) -> list[Change]:
 
 def without_figures(found: Sequence[Change], one: Training, other: Training) -> list[Change]:
     """The changes that are told though no figure and no result differs: of what one does more often than the other, or,
-    where it goes on to hold, not at all. An order that changes no number is none."""
+    where it goes on to hold, not at all. An order that changes no number is none, nor is what the figures show: a
+    schedule shows in learning rates that change, or is a new one, and files in their tensors."""
     left, right = (Counter(map(_key, each.events)) for each in (one, other))
     kinds = {_key(event): event.kind for event in (*one.events, *other.events)}
-    told = {key for key, kind in kinds.items() if (right[key] == 0 if kind in _HOLDING else left[key] != right[key])}
+    rates = {(step.optimizer, str([group.get("lr") for group in step.hyper])) for step in one.steps}
+    shown = _SHOWN | {"scheduler" if len(rates) > len(one.optimizers) or not one.of("scheduler") else ""}
+    told = {key for key, kind in kinds.items() if kind not in shown
+            and (right[key] == 0 if kind in _HOLDING else left[key] != right[key])}  # fmt: skip
     sides = ([tuple(e for e in side if _key(e) in told) for side in (each.lost, each.gained)] for each in found)
     kept = (replace(each, lost=lost, gained=gained) for each, (lost, gained) in zip(found, sides, strict=True))
     return [change for change in kept if change.decisive]

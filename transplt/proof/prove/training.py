@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from transplt.proof.launch.reference import timeless
 from transplt.proof.launch.stacks import below
 
 #: [norm, projection, other projection, checksum]; None for a tensor without such figures.
@@ -122,13 +121,6 @@ class Training:
     def without(self, optimizers: Collection[int]) -> Training:
         others = {which: made for which, made in self.optimizers.items() if which not in optimizers}
         return replace(self, optimizers=others, steps=tuple(each for each in self.steps if each.optimizer in others))
-
-    def with_files(self, names: Mapping[str, str]) -> Training:
-        """It with other names for files that it saves and loads."""
-        files = [(each, timeless(each.fields.get("file") or "")) for each in self.events]
-        events = (replace(each, fields={**each.fields, "file": names[file]}) if file in names else each
-                  for each, file in files)  # fmt: skip
-        return replace(self, events=tuple(events))
 
     def numbered_as(self, one: Training) -> Training:
         """It with the numbers that `one` has for optimizers that start with the same values: the two may be made in
