@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from tests.forked import transplt
 from transplt.base.finding import Finding, Level, Span
 from transplt.faces.cli.main import main
-from transplt.project.judging.judge import _is_settled
+from transplt.project.judging.settled import is_compared
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SAMPLE = ROOT / "samples" / "distributed" / "flat"
@@ -299,7 +299,7 @@ def test_a_run_that_differs_names_what_differs(tmp_path: Path) -> None:
 )
 def test_equal_steps_settle_what_they_met(theme: str, what: str, printed: int, saved: int, *, settled: bool) -> None:
     found = Finding("m.py", Span(1, 1, 1, 1, 0, 0), "NPU881", Level.INFO, f"{theme}: {what}", theme)
-    assert _is_settled(found, printed, saved) == settled
+    assert is_compared(found, printed, saved) == settled
 
 
 #: What ends a program by a signal when all is done.

@@ -38,7 +38,7 @@ def _same(each: Run) -> Callable[..., Run]:
 def _side(runs: Callable[..., Run], **more: Any) -> SimpleNamespace:
     """One of the two programs, as far as a proof asks for it."""
     project = SimpleNamespace(root=ROOT, distributed=False, evaluates=False, saves=False)
-    held = {"project": project, "seconds": 0.0, "known": None, "spawns": False, "witness": CUDA, "run": runs}
+    held = {"ran": {}, "project": project, "seconds": 0.0, "known": None, "spawns": False, "witness": CUDA, "run": runs}
     return SimpleNamespace(**{**held, **more})
 
 

@@ -15,6 +15,7 @@ from transplt.base.render.cell import many
 from transplt.project.judging.certain import GRAVEST, Certain
 from transplt.project.judging.forms import of_constant
 from transplt.project.judging.otherwise import Otherwise, shortened
+from transplt.project.judging.settled import Reached
 from transplt.project.judging.sides import IGNORES, Side
 from transplt.project.judging.statements import Apart, Statement, compared, neutral, unlike, without_leaving
 from transplt.project.judging.themes import Grade, options_of, theme_at, theme_of
@@ -86,7 +87,8 @@ _MANY = 3
 class Differences:
     """What is different in a port: `against` it, and what is `also` changed; `unread`: files nobody can read;
     `successors`: files of the original that have another name, and which (`origin`: the other way); `apart`: the
-    statements; `drift`: why the original is probably not what was ported."""
+    statements; `drift`: why the original is probably not what was ported; `reached`: which lines have to run before a
+    run says something of what is `open`."""
 
     against: list[Finding] = field(default_factory=list)
     open: list[Finding] = field(default_factory=list)
@@ -96,6 +98,7 @@ class Differences:
     origin: dict[str, str] = field(default_factory=dict)
     apart: Apart = field(default_factory=lambda: Apart([], [], []))
     drift: str = ""
+    reached: Reached = field(default_factory=Reached)
     _said: set[tuple[str, int, str]] = field(default_factory=set)
 
     def sort(self) -> None:
@@ -108,8 +111,12 @@ class Differences:
         grave = dict(zip(GRAVEST, range(len(GRAVEST)), strict=True))
         self.open.sort(key=lambda each: grave.get(each.api, len(grave)))
 
-    def say(self, grade: Grade, code: str, theme: str, what: str, at: tuple[str, int], before: str = "") -> None:
-        """Add what is told of a place of the port; `before`: the place in the original."""
+    def say(
+        self, grade: Grade, code: str, theme: str, what: str, at: tuple[str, int], before: str = "",
+        statements: tuple[Statement | None, Statement | None] = (None, None),
+    ) -> None:  # fmt: skip
+        """Add what is told of a place of the port; `before`: the place in the original; `statements`: those of the two
+        that it is about."""
         message = f"{theme}: {what[:400]}" + (f" (original: {before})" if before else "")
         if (*at, message) in self._said:
             return
@@ -120,6 +127,9 @@ class Differences:
         span = Span(at[1], 1, at[1], 1, 0, 0)
         found = Finding(at[0], span, code, level, message, theme, effort, _HELP[code])
         {Grade.AGAINST: self.against, Grade.OPEN: self.open, Grade.TOLD: self.also}[grade].append(found)
+        one, other = statements
+        old = self.origin.get(one.path, one.path) if one is not None else ""
+        self.reached.add(found, ((0, old, one), (1, other.path if other is not None else "", other)))
 
 
 @dataclass(slots=True)
@@ -176,7 +186,7 @@ def differences(original: Side, port: Side) -> Differences:
     renamed = {path: found.successors.get(path, path) for path in before}
     theirs = [replace(each, path=renamed[path]) for path, told in before.items() for each in told]
     lost = {path for path in before if path not in port.files and path not in found.successors}
-    origin = {new: old for old, new in found.successors.items()}
+    found.origin = origin = {new: old for old, new in found.successors.items()}
     both = _Both(theirs, [each for told in after.values() for each in told], lost, origin)
     around = _around(both, fresh := {*changed} - {*renamed.values()})
     found.drift = _drift(original, port, both)
@@ -194,7 +204,7 @@ def differences(original: Side, port: Side) -> Differences:
     for path in port.unread.keys() & original.files.keys() - original.unread.keys():
         found.say(Grade.AGAINST, GETS_ROUND, "judge", f"this file cannot be read: {port.unread[path]}", (path, 1))
     found.unread = original.unread | port.unread
-    found.origin, found.apart = origin, both.apart
+    found.apart = both.apart
     found.sort()
     return found
 
@@ -235,7 +245,7 @@ def _misleads(found: Differences, both: _Both, around: Around) -> None:
             grade = Grade.TOLD  # it froze something before, too
         leaves = isinstance(each.node, (ast.Break, ast.Continue, ast.Return)) and grade is Grade.AGAINST
         if not leaves or each.place not in anew:  # else it is told of as a part of the function
-            found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line))
+            found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line), statements=(None, each))
     for one, other, what in on_the_host(both.apart, both.mine):
         found.say(Grade.AGAINST, TRAINS_OTHERWISE, "device", what, (other.path, other.line), both.before(one))
     for each, what in dropped(both.apart, both.mine, there):
@@ -310,7 +320,7 @@ def _computed(found: Differences, both: _Both, told: Sequence[Otherwise], around
         there = both.before(before)
         if before is not None and after is not None and before.shown != after.shown:
             there = f"`{shortened(before.shown)}`, {there}"
-        found.say(grade, TRAINS_OTHERWISE, theme, each.sentence, place, there)
+        found.say(grade, TRAINS_OTHERWISE, theme, each.sentence, place, there, (before, after))
 
 
 def _decides(told: Otherwise, theme: str, around: Around) -> bool:
@@ -321,8 +331,8 @@ def _decides(told: Otherwise, theme: str, around: Around) -> bool:
 def _trains_nothing(told: Otherwise) -> bool:
     """True for a line that moved, and for one that reports and was added or taken out."""
     both = told.before is not None and told.after is not None
-    moved = told.before is not None and told.after is not None and told.before.text == told.after.text
-    return (moved and " became " in told.what) or (not both and _ASIDE.search(told.at.shown) is not None)
+    one, became, other = told.what.partition(" became ")
+    return (became != "" and one == other) or (not both and _ASIDE.search(told.at.shown) is not None)
 
 
 def _drops_rest(told: Otherwise) -> bool:

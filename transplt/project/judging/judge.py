@@ -20,8 +20,9 @@ from transplt.engine.actions.actions import actions_of
 from transplt.engine.actions.groups import aside as is_aside
 from transplt.project.checking.check_run import check_paths, fingerprint
 from transplt.project.checking.compiled import with_compiled
-from transplt.project.judging.differences import GETS_ROUND, TRAINS_OTHERWISE, differences
+from transplt.project.judging.differences import GETS_ROUND, TRAINS_OTHERWISE, Differences, differences
 from transplt.project.judging.orders import Order, Sides, orders_of, what_is_left
+from transplt.project.judging.settled import Reached
 from transplt.project.judging.sides import Side, copy_to_check, folder_of, read_side
 from transplt.project.judging.statements import TABLE
 from transplt.project.judging.tricks import TAKEN
@@ -51,18 +52,12 @@ _CONFIG = "NPU820"
 #: CUDA in a file that also supports NPUs, which is a branch as a rule.
 _BESIDE_NPU = "NPU200"
 _NAMES_CARD = re.compile(rb"npu|ascend|accelerator", re.IGNORECASE)
-#: What is kept to be told.
-_KEPT = re.compile(r"\.append\(|\.item\(\)|\bprint\(")
-#: Differences of which one run says nothing: the machine, its files and its clock decide about them.
-_BY_CHANCE = re.compile(r"environ|getenv|is_?file\(|exists\(|\btime\(|perf_counter|emulat")
 _PLACE = re.compile(r"([\w./-]+\.py):(\d+)")
 #: So many lines from the one that computed something else a difference is near to it.
 _NEAR = 20
 _ONLY_A_RUN = "only --prove can tell whether the port computes the same"
 #: So many lines are said in the sentence on top.
 _SAID = 3
-#: Functions that do something with what was learnt.
-_MEASURES = re.compile(r"(?:vali\w*|test|eval\w*|predict|infer\w*|save\w*|accuracy|metric\w*|score|m?iou)$", re.I)
 
 
 class Mark(str, Enum):
@@ -87,13 +82,14 @@ class Part:
 @dataclass(slots=True)
 class Judgement:
     """What is said of a port: `parts` by question, what is `also` changed without speaking against it, and what is
-    `unknown`. `drift`: why it cannot be held against this original; `orders`: what is left to do, and `action` the one
-    of them that alone was asked for."""
+    `unknown`. `for_ranks`: only several processes come to some of it; `drift`: why it cannot be held against this
+    original; `orders`: what is left to do, and `action` the one of them that alone was asked for."""
 
     original: str
     port: str
     action: str = ""
     drift: str = ""
+    for_ranks: bool = False
     orders: tuple[Order, ...] = ()
     parts: list[Part] = field(default_factory=list)
     also: tuple[CheckedFinding, ...] = ()
@@ -119,7 +115,8 @@ class Judgement:
         if not left:
             return ""
         if self.parts[-1].title == TRAINS and self.parts[-1].mark is Mark.GOOD:
-            return f"{self.parts[-1].sentence}; {many(len(left), 'difference')} not reached: {_said(left)}"
+            alone = "; --nproc 2 may reach what only several processes do" * self.for_ranks
+            return f"{self.parts[-1].sentence}; {many(len(left), 'difference')} not reached: {_said(left)}{alone}"
         return f"{many(len(left), 'difference')} to look at, {_ONLY_A_RUN}: {_said(left)}"
 
     @property
@@ -215,21 +212,23 @@ def judge(
         ran = None
         if command:
             run = run_of(command, stubs, python, first, progress)
-            ran = _told_by(done, *_run(first, second, found.successors, run, worlds, progress, data), sides)
+            ran, proof = _run(first, second, found, run, worlds, progress, data)
+            ran = _told_by(done, ran, proof, sides, found.reached)
         done.parts.append(ran or Part(TRAINS, Mark.OPEN, "nothing was run (--prove COMMAND runs both)"))
         done.unknown += _unknown(found.unread, sides, ran)
     return done
 
 
-def _told_by(done: Judgement, ran: Part, proof: Proof | None, sides: tuple[Side, Side]) -> Part:
+def _told_by(done: Judgement, ran: Part, proof: Proof | None, sides: tuple[Side, Side], reached: Reached) -> Part:
     """The part of a run: what it settles leaves the other parts, and what it refuses names what is behind it."""
     if proof is None:
         return ran
     if ran.mark is Mark.GOOD:
         before = [each for part in done.parts for each in part.findings]
-        done.parts[:] = [_settled(part, proof) for part in done.parts]
+        done.parts[:] = [_settled(part, proof, reached) for part in done.parts]
         kept = {id(each) for part in done.parts for each in part.findings}
         done.also = (*done.also, *(each for each in before if id(each) not in kept))
+        done.for_ranks = any(reached.needs_ranks(each.finding) for part in done.parts for each in part.findings)
     if proof.verdict.word is Word.STOPS:
         behind = _kept_stop(proof.verdict.sentence, sides) or [*_behind(proof, done.parts, nearest=True)]
     else:
@@ -401,15 +400,15 @@ def _in_port(each: CheckedFinding, copy: Path) -> CheckedFinding:
 
 
 def _run(
-    original: Path, port: Path, successors: dict[str, str], run: RunOptions, worlds: tuple[int, ...],
+    original: Path, port: Path, found: Differences, run: RunOptions, worlds: tuple[int, ...],
     progress: Callable[[str], None], data: tuple[str, ...],
 ) -> tuple[Part, Proof | None]:  # fmt: skip
     try:
         options, _ = for_output(run, port, original)
         before = find_project(original, run.script, data)
-        after = replace(find_project(port, successors.get(run.script, run.script), data), elsewhere=original)
+        after = replace(find_project(port, found.successors.get(run.script, run.script), data), elsewhere=original)
         with Warm() as warm:
-            proof = between(before, after, options, progress, warm).prove(worlds)
+            proof = between(before, after, options, progress, warm, watched=found.reached.watched()).prove(worlds)
     except CannotRun as error:
         return Part(TRAINS, Mark.AGAINST, str(error)), None
     theirs, mine = proof.operators
@@ -427,24 +426,14 @@ def _run(
     return Part(TRAINS, mark, "; ".join([*doubts, str(proof.verdict)]), lines=lines), proof
 
 
-def _settled(part: Part, proof: Proof) -> Part:
-    """A part without the differences that equal steps decide; of what measures and stores, where the run came to it."""
-    printed, saved = (sum(getattr(each.findings, name) for each in proof.parts) for name in ("printed", "saved"))
-    left = [each for each in part.findings if each.finding.open or not _is_settled(each.finding, printed, saved)]
+def _settled(part: Part, proof: Proof, reached: Reached) -> Part:
+    """A part without the differences that equal steps decide."""
+    left = [each for each in part.findings if each.finding.open or not reached.settles(each.finding, proof)]
+    settled = len(part.findings) - len(left)
+    lines = (*part.lines, *[f"{many(settled, 'difference')} settled by the run"] * bool(settled))
     if part.mark is not Mark.OPEN or left:
-        return replace(part, findings=(*left,))
-    return replace(part, mark=Mark.GOOD, sentence="the run decided what differs", findings=())
-
-
-def _is_settled(found: Finding, printed: int, saved: int) -> bool:
-    text = found.message.partition(" (original")[0]
-    if found.api == "settings" or _BY_CHANCE.search(text):
-        return False
-    if found.api == "checkpoint":
-        return bool(saved)
-    where = text.rpartition(": ")[0] or text
-    kept = found.api == "metric" or _KEPT.search(text)
-    return bool(printed) or not (kept or any(map(_MEASURES.search, re.findall(r"in ([\w.]+)", where))))
+        return replace(part, findings=(*left,), lines=lines)
+    return replace(part, mark=Mark.GOOD, sentence="the run decided what differs", findings=(), lines=lines)
 
 
 def _behind(proof: Proof, parts: Iterable[Part], *, nearest: bool = False) -> Iterator[str]:

@@ -125,6 +125,8 @@ class Unexplained:
         kept = [*filter(_is_outside, here)] if every else []
         for part in sure:
             one = self._told_at(part, around[part], found[part], both, differ)
+            if here and one.before and one.after and one.before.text == one.after.text:
+                return here  # a line of both reads it: those that make it are told
             asked = "$if" in (part[0][0], *(pair[0][0] for pair in around[part]))
             old = [each for each in here if each.after is one.after or (asked and isinstance(each.at.node, ast.If))]
             if one.what and (old or any(each.after is one.after for each in kept)):

@@ -45,7 +45,7 @@ class Proof:
     original stopped, before its first step or where the migrated program went on; `operators`: how many
     ran on the card of each program, by itself (0 of the original where its layers are one operator of an NPU: an LSTM
     is many of a GPU); `caught`: the error that the migrated program printed and went on
-    from, as a clause."""
+    from, as a clause; `ran`: which of the watched lines each program came to, by path."""
 
     parts: list[Part] = field(default_factory=list)
     seconds: float = 0.0
@@ -54,6 +54,7 @@ class Proof:
     idle: bool = field(default=False, kw_only=True)
     operators: tuple[int, int] = field(default=(0, 0), kw_only=True)
     caught: str = field(default="", kw_only=True)
+    ran: tuple[dict[str, set[int]], dict[str, set[int]]] = field(default=({}, {}), kw_only=True)
 
     @property
     def seen(self) -> list[Seen]:
@@ -128,6 +129,7 @@ class Prover:
                 self.announce(f"the migrated program with {worlds[-1]} processes that are delayed on purpose")
                 proof.parts.append(delayed(self.migrated, worlds[-1]))
         proof.seconds = self.original.seconds + self.migrated.seconds
+        proof.ran = self.original.ran, self.migrated.ran
         if (known := self.original.known) is not None and known.used and proof.parts:
             what = f"{many(known.used, 'run')} of the original from the cache (--no-cache repeats them)"
             proof.parts[0].findings.remarks.append(what)
@@ -210,14 +212,17 @@ def between(
     warm: Warm | None = None,
     known: Known | None = None,
     witness: Witness = CUDA,
+    watched: tuple[dict[str, list[int]], dict[str, list[int]]] = ({}, {}),
 ) -> Prover:
     """What proves `migrated` against `original`, which runs as `witness` says; `announce` gets a line before each run,
-    `warm` forks it, and `known` has those of the original that were made before."""
+    `warm` forks it, and `known` has those of the original that were made before; `watched`: lines of both of which it
+    is asked whether they ran."""
     branches = ways(original.root, migrated.root)
-    watched: tuple[dict[str, list[int]], ...] = ({}, {})
+    watched = {**watched[0]}, {**watched[1]}
     for way in branches:
         for side in (0, 1):
-            watched[side].setdefault(way.path, []).extend((way.header[side], way.first[side]))
+            lines = watched[side].get(way.path, [])
+            watched[side][way.path] = sorted({*lines, way.header[side], way.first[side]})
     asked = replace(options, redirected=witness is REDIRECTED)
     reference = Runner(original, asked, witness.host, watched[0], warm=warm, known=known, witness=witness)
     added = inserted(original.root, migrated.root)

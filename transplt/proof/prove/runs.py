@@ -110,7 +110,8 @@ class Runner:
 
     `warm` forks its processes; `torchrun`: the script asks for what torchrun sets; `packaged`: it imports what lies
     beside it by relative names, so that it starts as a module; `spawns`: it starts a process for each card by itself.
-    `known` has the runs that were made before, where the program stays the same; `witness` says how an original runs.
+    `known` has the runs that were made before, where the program stays the same; `witness` says how an original runs;
+    `ran`: the watched lines to which one of its runs came, by path.
     """
 
     project: Project
@@ -125,6 +126,7 @@ class Runner:
     known: Known | None = None
     inserted: dict[str, list[int]] = field(default_factory=dict)
     witness: Witness = CUDA
+    ran: dict[str, set[int]] = field(default_factory=dict)
 
     def run(
         self,
@@ -179,8 +181,10 @@ class Runner:
                 known.put(key, *told)
         outcome, root = told
         self.seconds += outcome.seconds
+        for path, lines in (ran := _lines(outcome, root)).items():
+            self.ran.setdefault(path, set()).update(lines)
         return Run(
-            read_trainings(outcome.traces, root), stop_of(outcome, root), outcome, world, _lines(outcome, root),
+            read_trainings(outcome.traces, root), stop_of(outcome, root), outcome, world, ran,
             sum(sum(process["operators"].values()) for process in outcome.processes),
             told_below(chain.from_iterable(process["findings"] for process in outcome.processes), root),
             collective_faults(  # the copy is gone

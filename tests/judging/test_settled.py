@@ -1,0 +1,82 @@
+"""Which differences a run settles: those that it came to in both programs."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.judging.test_judge import ORIGINAL, PORT, judged
+from transplt.base.finding import Finding, Level, Span
+from transplt.project.judging.settled import Reached, Way
+from transplt.project.judging.statements import Statement, statements_of
+from transplt.proof.prove.proof import Proof
+
+Ran = dict[str, set[int]]
+FOUND = Finding("m.py", Span(1, 1, 1, 1, 0, 0), "NPU881", Level.INFO, "loss: `loss = f(x)` was added", "loss")
+
+
+def first(text: str) -> Statement:
+    return statements_of(ast.parse(text), "m.py")[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("x = f(\n    1)\n", [(1, 2)]),
+        ("if x:\n    f()\nelse:\n    g()\n    h()\n", [(1, 1), (2, 2), (4, 4)]),
+        ("if x:\n    y = 1\nelse:\n    y = 2\n", [(1, 4), (2, 2), (4, 4)]),
+        ("if x:\n    if y:\n        f()\n", [(1, 1), (2, 3), (3, 3)]),  # all that is in a new block
+        ("try:\n    f()\nexcept KeyError:\n    g()\n", [(2, 2), (4, 4)]),
+        ("def f(x=2):\n    if x:\n        return 1\n    return 2\n", [(2, 3)]),
+        ("for x in y: f(x)\n", [(1, 1)]),
+    ],
+)
+def test_what_has_to_run_of_what_one_side_has(text: str, lines: list[tuple[int, int]]) -> None:
+    reached = Reached()
+    reached.add(FOUND, ((0, "", None), (1, "p.py", first(text))))
+    assert sorted(next(iter(reached.ways.values()))) == [Way(1, "p.py", *each) for each in lines]
+
+
+@pytest.mark.parametrize(
+    ("ran", "settled"),
+    [
+        (({"o.py": {1}}, {"p.py": {1}}), True),
+        (({"o.py": {1}}, {}), False),
+        (({}, {"p.py": {1}}), False),
+        (({"o.py": {2}}, {"p.py": {1}}), False),
+    ],
+)
+def test_both_programs_have_to_come_to_it(ran: tuple[Ran, Ran], *, settled: bool) -> None:
+    reached = Reached()
+    reached.add(FOUND, ((0, "o.py", first("x = f(1)\n")), (1, "p.py", first("x = f(2)\n"))))
+    assert reached.watched() == ({"o.py": [1]}, {"p.py": [1]})
+    assert reached.settles(FOUND, Proof(ran=ran)) == settled
+    assert Reached().settles(FOUND, Proof())  # what has no lines of its own, such as an option that is gone
+
+
+@pytest.mark.parametrize(("text", "needs"), [("if sampler:\n    sampler.set_epoch(1)\n", True), ("x = f()\n", False)])
+def test_what_several_processes_come_to(text: str, *, needs: bool) -> None:
+    reached = Reached()
+    reached.add(FOUND, ((0, "o.py", statements_of(ast.parse(text), "o.py")[-1]), (1, "", None)))
+    assert reached.needs_ranks(FOUND) == needs
+
+
+CLEARS = "    optimizer.zero_grad()\n"
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("old", "new", "word", "said"),
+    [
+        (CLEARS, f"{CLEARS}    if step > 9:\n        data = data / 2\n", "not decided", "not reached: main.py:"),
+        (CLEARS, f"{CLEARS}    if step < 9:\n        data = data / 1\n", "accepted", "equal: 4 steps"),
+        (f"{CLEARS}    if step > 9:\n        data = data / 2\n", CLEARS, "not decided", "not reached: main.py:"),
+    ],
+    ids=["a branch that no run enters", "one that it enters", "a branch of the original that no run enters"],
+)
+def test_what_no_run_came_to_is_left_to_look_at(old: str, new: str, word: str, said: str, tmp_path: Path) -> None:
+    original, port = ORIGINAL.replace(CLEARS, old), PORT.replace(CLEARS, new)
+    _, table = judged(tmp_path, port, "--prove", "main.py", original=original)
+    assert (table["badge"]["message"], said in table["sentence"]) == (word, True), table["sentence"]

@@ -1,0 +1,105 @@
+"""Which differences a run decides: those whose lines it came to, and whose effect was compared."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from transplt.base.finding import Finding
+from transplt.project.judging.statements import Statement
+from transplt.project.judging.values import last_line
+from transplt.proof.prove.proof import Proof
+
+#: What is kept to be told.
+_KEPT = re.compile(r"\.append\(|\.item\(\)|\bprint\(")
+#: Differences of which one run says nothing: the machine, its files and its clock decide about them.
+_BY_CHANCE = re.compile(r"environ|getenv|is_?file\(|exists\(|\btime\(|perf_counter|emulat")
+#: Functions that do something with what was learnt.
+_MEASURES = re.compile(r"(?:vali\w*|test|eval\w*|predict|infer\w*|save\w*|accuracy|metric\w*|score|m?iou)$", re.I)
+#: What nobody comes to who is alone.
+_OF_RANKS = re.compile(r"world|\brank|get_rank|ampler|set_epoch|all_reduce|all_gather|distribut|barrier|broadcast")
+_BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try)
+_DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+class Way(NamedTuple):
+    """Lines of a file, from `first` to `last`, of which one has to run; `side`: 0 in the original, 1 in the port."""
+
+    side: int
+    path: str
+    first: int
+    last: int
+
+
+@dataclass(slots=True)
+class Reached:
+    """The lines that a run has to come to before it says something of a difference, by where and how that is told."""
+
+    ways: dict[tuple[str, int, str], tuple[Way, ...]] = field(default_factory=dict)
+    of_ranks: set[tuple[str, int, str]] = field(default_factory=set)
+
+    def add(self, found: Finding, both: Iterable[tuple[int, str, Statement | None]]) -> None:
+        """Note the statements of a difference: side, path there, statement."""
+        told = [(side, path, each) for side, path, each in both if each is not None]
+        whole = len(told) == 1
+        key = _key(found)
+        self.ways[key] = (*(way for side, path, each in told for way in _ways(side, path, each, whole=whole)),)
+        if any(_OF_RANKS.search(" ".join([each.text, *each.guards])) for _, _, each in told):
+            self.of_ranks.add(key)
+
+    def watched(self) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+        """The lines to watch in the original and in the port, by path."""
+        found: tuple[dict[str, set[int]], dict[str, set[int]]] = defaultdict(set), defaultdict(set)
+        for way in (way for ways in self.ways.values() for way in ways):
+            found[way.side][way.path].update(range(way.first, way.last + 1))
+        first, second = ({path: sorted(lines) for path, lines in side.items()} for side in found)
+        return first, second
+
+    def settles(self, found: Finding, proof: Proof) -> bool:
+        """Whether equal steps decide a difference: the runs came to it, and what it may change was compared."""
+        ways = self.ways.get(_key(found), ())
+        printed, saved = (sum(getattr(each.findings, name) for each in proof.parts) for name in ("printed", "saved"))
+        return all(_ran(way, proof.ran[way.side]) for way in ways) and is_compared(found, printed, saved)
+
+    def needs_ranks(self, found: Finding) -> bool:
+        """Whether only several processes come to it."""
+        return _key(found) in self.of_ranks
+
+
+def _key(found: Finding) -> tuple[str, int, str]:
+    return found.path, found.span.line, found.message
+
+
+def _ran(way: Way, ran: Mapping[str, set[int]]) -> bool:
+    return any(way.first <= line <= way.last for line in ran.get(way.path, ()))
+
+
+def _ways(side: int, path: str, each: Statement, *, whole: bool) -> Iterator[Way]:
+    """A statement and its branches; of a `whole` block that only one side has those of what is in it, too."""
+    node, is_block = each.node, isinstance(each.node, _BLOCKS)
+    if not isinstance(node, (*_DEFINES, ast.Try, ast.While)):  # these run no line of their own, or run it anyway
+        yield Way(side, path, each.line, max(each.line, last_line(each)))
+    inside = isinstance(node, _DEFINES) or (is_block and not whole)
+    for one in [node] if inside else ast.walk(node):
+        for name in ("body", "orelse", "finalbody"):
+            held = getattr(one, name, None)
+            first = held[0] if isinstance(held, list) and held else held
+            line = getattr(first, "lineno", each.line)  # what was put together has none
+            if line != each.line:
+                yield Way(side, path, line, getattr(first, "end_lineno", None) or line)
+
+
+def is_compared(found: Finding, printed: int, saved: int) -> bool:
+    """Whether what a difference may change was compared: steps by themselves say nothing of results."""
+    text = found.message.partition(" (original")[0]
+    if found.api == "settings" or _BY_CHANCE.search(text):
+        return False
+    if found.api == "checkpoint":
+        return bool(saved)
+    where = text.rpartition(": ")[0] or text
+    kept = found.api == "metric" or _KEPT.search(text)
+    return bool(printed) or not (kept or any(map(_MEASURES.search, re.findall(r"in ([\w.]+)", where))))
