@@ -292,6 +292,7 @@ def test_a_run_that_differs_names_what_differs(tmp_path: Path) -> None:
         ("loss", "`loss = f(x)` in Net.validate: `g(x)` became `f(x)`", 2, 0, True),
         ("metric", "`acc = f(x)` in train: `g(x)` became `f(x)`", 0, 3, False),
         ("computing", "`kept.append(f(x))` in train: `g(x)` became `f(x)`", 0, 3, False),
+        ("computing", "`self.buffer.append(f(x))` in push: `g(x)` became `f(x)`", 0, 3, True),
         ("checkpoint", "`torch.load(x)`: all ranks read to one card", 2, 0, False),
         ("training steps", "`if os.path.isfile(x)` around `step()` was added in train", 2, 3, False),
         ("settings", "width was 3 and is 4", 2, 3, False),
@@ -304,6 +305,8 @@ def test_equal_steps_settle_what_they_met(theme: str, what: str, printed: int, s
 
 #: What ends a program by a signal when all is done.
 KILLED = "import os\nos.kill(os.getpid(), 6)\n"
+#: A program that trains nothing, and tells nothing.
+ADDS = "import torch\nx = torch.ones(2).cuda() + 1\n"
 #: A device that is chosen by hand, and the same where an NPU comes first.
 CHOSEN = """\
 if args.lr > 0:
@@ -330,10 +333,11 @@ model = nn.Linear(4, 1).to(device)
     [
         (ORIGINAL + KILLED, PORT, "not judged", "stops, after 4 steps that agree: ended with exit code -6"),
         (ORIGINAL, PORT + KILLED, "against", "ended with exit code -6"),
+        (ADDS, f"import torch_npu\n{ADDS.replace('cuda', 'npu')}", "not judged", "no optimizer step, saved tensor"),
         (ORIGINAL.replace("model = nn.Linear(4, 1).cuda()\n", CHOSEN),
          PORT.replace("model = nn.Linear(4, 1).npu()\n", CHOSEN_BY_HAND), "good", "equal: 4 steps"),
     ],
-    ids=["the original is killed", "the port is killed", "a device chosen by hand"],
+    ids=["the original is killed", "the port is killed", "nothing to compare", "a device chosen by hand"],
 )  # fmt: skip
 def test_a_port_is_not_blamed_for_its_original(original: str, port: str, mark: str, what: str, tmp_path: Path) -> None:
     _, table = judged(tmp_path, port, "--prove", "main.py", original=original)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.judging.test_judge import ORIGINAL, PORT, judged
 from transplt.base.finding import Finding, Level, Span
+from transplt.base.render.verdict import Verdict, Word
 from transplt.project.judging.settled import Reached, Way
 from transplt.project.judging.statements import Statement, statements_of
+from transplt.proof.prove.found import Findings, Part
 from transplt.proof.prove.proof import Proof
 
 Ran = dict[str, set[int]]
@@ -56,6 +59,20 @@ def test_both_programs_have_to_come_to_it(ran: tuple[Ran, Ran], *, settled: bool
     assert Reached().settles(FOUND, Proof())  # what has no lines of its own, such as an option that is gone
 
 
+@pytest.mark.parametrize(
+    ("message", "scheduled", "settled"),
+    [
+        ("learning rate: `scheduler = StepLR(o, 9)` was added", False, False),
+        ("learning rate: `scheduler = StepLR(o, 9)` was added", True, True),
+        ("training steps: `sched.step()` was added", False, False),
+        ("loss: `loss = f(x)` was added", False, True),
+    ],
+)
+def test_a_schedule_is_settled_where_a_learning_rate_changed(message: str, *, scheduled: bool, settled: bool) -> None:
+    part = Part("one", Verdict(Word.EQUAL, ""), Findings(scheduled=scheduled))
+    assert Reached().settles(replace(FOUND, message=message), Proof([part])) == settled
+
+
 @pytest.mark.parametrize(("text", "needs"), [("if sampler:\n    sampler.set_epoch(1)\n", True), ("x = f()\n", False)])
 def test_what_several_processes_come_to(text: str, *, needs: bool) -> None:
     reached = Reached()
@@ -70,9 +87,9 @@ CLEARS = "    optimizer.zero_grad()\n"
 @pytest.mark.parametrize(
     ("old", "new", "word", "said"),
     [
-        (CLEARS, f"{CLEARS}    if step > 9:\n        data = data / 2\n", "not decided", "not reached: main.py:"),
+        (CLEARS, f"{CLEARS}    if step > 9:\n        data = data / 2\n", "not decided", "does not settle: main.py:"),
         (CLEARS, f"{CLEARS}    if step < 9:\n        data = data / 1\n", "accepted", "equal: 4 steps"),
-        (f"{CLEARS}    if step > 9:\n        data = data / 2\n", CLEARS, "not decided", "not reached: main.py:"),
+        (f"{CLEARS}    if step > 9:\n        data = data / 2\n", CLEARS, "not decided", "does not settle: main.py:"),
     ],
     ids=["a branch that no run enters", "one that it enters", "a branch of the original that no run enters"],
 )

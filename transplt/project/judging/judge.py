@@ -82,13 +82,15 @@ class Part:
 @dataclass(slots=True)
 class Judgement:
     """What is said of a port: `parts` by question, what is `also` changed without speaking against it, and what is
-    `unknown`. `for_ranks`: only several processes come to some of it; `drift`: why it cannot be held against this
-    original; `orders`: what is left to do, and `action` the one of them that alone was asked for."""
+    `unknown`. `unproved`: why a run decided nothing; `for_ranks`: only several processes come to some of it; `drift`:
+    why it cannot be held against this original; `orders`: what is left to do, and `action` the one of them that alone
+    was asked for."""
 
     original: str
     port: str
     action: str = ""
     drift: str = ""
+    unproved: str = ""
     for_ranks: bool = False
     orders: tuple[Order, ...] = ()
     parts: list[Part] = field(default_factory=list)
@@ -112,12 +114,13 @@ class Judgement:
     def undecided(self) -> str:
         """What neither reading nor a run has decided."""
         left = [each for part in in_order(self.parts) for each in part.findings if not each.finding.open]
-        if not left:
-            return ""
+        if not left or self.unproved:
+            return self.unproved
+        counted = many(len(left), "difference")
         if self.parts[-1].title == TRAINS and self.parts[-1].mark is Mark.GOOD:
             alone = "; --nproc 2 may reach what only several processes do" * self.for_ranks
-            return f"{self.parts[-1].sentence}; {many(len(left), 'difference')} not reached: {_said(left)}{alone}"
-        return f"{many(len(left), 'difference')} to look at, {_ONLY_A_RUN}: {_said(left)}"
+            return f"{self.parts[-1].sentence}; {counted} that it does not settle: {_said(left)}{alone}"
+        return f"{counted} to look at, {_ONLY_A_RUN}: {_said(left)}"
 
     @property
     def sentence(self) -> str:
@@ -209,12 +212,16 @@ def judge(
             mark = Mark.AGAINST if reason else Mark.GOOD
             done.parts, done.also = [Part("the action", mark, reason or "nothing of it is left", rest, remarks)], ()
             return done
-        ran = None
+        ran, asked = None, done.parts
+        as_read = "nothing was run" + " (--prove COMMAND runs both)" * (not command)
+        done.parts = [*asked, Part(TRAINS, Mark.OPEN, as_read)]
         if command:
+            progress(f"as read, before anything is run: {done.sentence}")
             run = run_of(command, stubs, python, first, progress)
             ran, proof = _run(first, second, found, run, worlds, progress, data)
+            done.parts = asked
             ran = _told_by(done, ran, proof, sides, found.reached)
-        done.parts.append(ran or Part(TRAINS, Mark.OPEN, "nothing was run (--prove COMMAND runs both)"))
+            done.parts.append(ran)
         done.unknown += _unknown(found.unread, sides, ran)
     return done
 
@@ -223,6 +230,8 @@ def _told_by(done: Judgement, ran: Part, proof: Proof | None, sides: tuple[Side,
     """The part of a run: what it settles leaves the other parts, and what it refuses names what is behind it."""
     if proof is None:
         return ran
+    if ran.mark is Mark.OPEN and not proof.idle:
+        done.unproved = ran.sentence
     if ran.mark is Mark.GOOD:
         before = [each for part in done.parts for each in part.findings]
         done.parts[:] = [_settled(part, proof, reached) for part in done.parts]
@@ -422,7 +431,8 @@ def _run(
     )
     doubts = [proof.caught.removeprefix("; ")] * bool(proof.caught)
     good = proof.verdict.word is Word.EQUAL and not doubts
-    mark = Mark.OPEN if proof.idle else Mark.GOOD if good else Mark.AGAINST
+    runs = proof.verdict.word is Word.RUNS and not doubts  # and nothing that was compared differs
+    mark = Mark.OPEN if proof.idle or runs else Mark.GOOD if good else Mark.AGAINST
     return Part(TRAINS, mark, "; ".join([*doubts, str(proof.verdict)]), lines=lines), proof
 
 

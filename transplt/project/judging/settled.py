@@ -14,14 +14,15 @@ from transplt.project.judging.statements import Statement
 from transplt.project.judging.values import last_line
 from transplt.proof.prove.proof import Proof
 
-#: What is kept to be told.
-_KEPT = re.compile(r"\.append\(|\.item\(\)|\bprint\(")
+#: What is kept to be told, and no part of the data.
+_KEPT = re.compile(r"(?<!buffer)(?<!memory)(?<!replay)(?<!batch)(?<!data)\.append\(|\.item\(\)|\bprint\(")
 #: Differences of which one run says nothing: the machine, its files and its clock decide about them.
 _BY_CHANCE = re.compile(r"environ|getenv|is_?file\(|exists\(|\btime\(|perf_counter|emulat")
 #: Functions that do something with what was learnt.
 _MEASURES = re.compile(r"(?:vali\w*|test|eval\w*|predict|infer\w*|save\w*|accuracy|metric\w*|score|m?iou)$", re.I)
 #: What nobody comes to who is alone.
 _OF_RANKS = re.compile(r"world|\brank|get_rank|ampler|set_epoch|all_reduce|all_gather|distribut|barrier|broadcast")
+_IS_SCHEDULE = re.compile(r"^learning rate: |sched\w*\.step\(")
 _BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try)
 _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -63,6 +64,8 @@ class Reached:
         """Whether equal steps decide a difference: the runs came to it, and what it may change was compared."""
         ways = self.ways.get(_key(found), ())
         printed, saved = (sum(getattr(each.findings, name) for each in proof.parts) for name in ("printed", "saved"))
+        if _IS_SCHEDULE.search(found.message) and not any(each.findings.scheduled for each in proof.parts):
+            return False  # it did nothing yet
         return all(_ran(way, proof.ran[way.side]) for way in ways) and is_compared(found, printed, saved)
 
     def needs_ranks(self, found: Finding) -> bool:

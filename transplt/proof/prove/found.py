@@ -85,7 +85,8 @@ class Findings:
     that are not equal to the bit were held to `widths`, which are what roundings of `rounding` make of them (None:
     nothing was compared); `differences` are the gravest first; `properties` are judged one by one; `reasons` are what
     was not compared and why; `curves` are the steps, a curve for each optimizer; `sides` names the two; `of_ranks`:
-    lines that only many cards need may cause a difference, not the others (None: both)."""
+    lines that only many cards need may cause a difference, not the others (None: both); `scheduled`: a learning rate
+    changed in the steps."""
 
     steps: int = 0
     printed: int = 0
@@ -99,6 +100,7 @@ class Findings:
     sides: tuple[str, str] = ("original", "migrated")
     curves: list[Curve] = field(default_factory=list)
     of_ranks: bool | None = False
+    scheduled: bool = False
 
     @property
     def counted(self) -> list[str]:

@@ -17,7 +17,7 @@ from transplt.proof.prove.numbers import of_number
 from transplt.proof.prove.ranks import not_loaded
 from transplt.proof.prove.runs import TWICE, Replay, Run, Runner, at_once
 from transplt.proof.prove.shaken import Shaken
-from transplt.proof.prove.structure import Change, changes, without_figures
+from transplt.proof.prove.structure import Change, changes, is_scheduled, without_figures
 from transplt.proof.prove.tolerance import PLAIN, Compare, Held, compared_whole, hold
 from transplt.proof.prove.training import Training
 
@@ -117,7 +117,7 @@ class OneProcess:
     @staticmethod
     def _compare(told: _Compared) -> None:
         one, other, found = told.one, told.other, told.found
-        told.changed = changes(one, other)
+        told.changed, found.scheduled = changes(one, other), is_scheduled(one)
         faults = (loaders.unshuffled(one, other), drawn_again(other, one))
         found.differences += [each for each in faults if each is not None]
         if precision.is_mixed(other):

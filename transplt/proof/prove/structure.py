@@ -110,13 +110,18 @@ def without_figures(found: Sequence[Change], one: Training, other: Training) -> 
     schedule shows in learning rates that change, or is a new one, and files in their tensors."""
     left, right = (Counter(map(_key, each.events)) for each in (one, other))
     kinds = {_key(event): event.kind for event in (*one.events, *other.events)}
-    rates = {(step.optimizer, str([group.get("lr") for group in step.hyper])) for step in one.steps}
-    shown = _SHOWN | {"scheduler" if len(rates) > len(one.optimizers) or not one.of("scheduler") else ""}
+    shown = _SHOWN | {"scheduler" if is_scheduled(one) or not one.of("scheduler") else ""}
     told = {key for key, kind in kinds.items() if kind not in shown
             and (right[key] == 0 if kind in _HOLDING else left[key] != right[key])}  # fmt: skip
     sides = ([tuple(e for e in side if _key(e) in told) for side in (each.lost, each.gained)] for each in found)
     kept = (replace(each, lost=lost, gained=gained) for each, (lost, gained) in zip(found, sides, strict=True))
     return [change for change in kept if change.decisive]
+
+
+def is_scheduled(training: Training) -> bool:
+    """Whether a learning rate changes in its steps."""
+    rates = {(step.optimizer, str([group.get("lr") for group in step.hyper])) for step in training.steps}
+    return len(rates) > len(training.optimizers)
 
 
 def _paired(found: list[Change]) -> list[Change]:
