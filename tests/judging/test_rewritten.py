@@ -449,6 +449,20 @@ def returns(rewards, gamma):
 ''',
         '    out.reverse()\n', '',
     ),
+    "list of so many": (
+        '''\
+def make(n, rng):
+    pairs = []
+    for _ in range(n):
+        pairs.append(rng.randn(3).cuda())
+    return pairs
+''',
+        '''\
+def make(n, rng):
+    return [rng.randn(3).cuda() for _ in range(n)]
+''',
+        'range(n)', 'range(n // 2)',
+    ),
     "tuple assign": (
         '''\
 def split(batch):

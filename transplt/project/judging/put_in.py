@@ -81,7 +81,7 @@ def collected(value: ast.expr | None) -> ast.expr | None:
     match value:
         case ast.List(elts=[]):
             return ast.Name(NONE, ast.Load())
-        case ast.Call(func=ast.Name(id=name), args=[ast.IfExp() as chosen]) if name == ALL:
+        case ast.Call(func=ast.Name(id=name), args=[ast.IfExp() as chosen, *_]) if name == ALL:
             return chosen
     return None
 
@@ -121,6 +121,14 @@ def _swapped(node: Any, old: ast.Call, new: ast.expr) -> Any:
     if isinstance(node, ast.Call) and ast.unparse(node) == ast.unparse(old):
         return new
     return rebuilt(node, lambda value: _swapped(value, old, new))
+
+
+def for_all(made: ast.expr, part: ast.expr | None) -> ast.expr:
+    """What is made for each `part` of something; where it says nothing of the part, for each of so many."""
+    match part:
+        case ast.Call(func=ast.Name(id=name), args=[of]) if name == EACH and ast.unparse(part) not in ast.unparse(made):
+            return ast.Call(ast.Name(ALL, ast.Load()), [made, of], [])
+    return called_with(ALL, made)
 
 
 def under_conditions(node: Any, known: dict[str, bool]) -> Any:

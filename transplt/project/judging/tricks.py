@@ -33,6 +33,7 @@ _USUAL = re.compile(r"(?:\b|_)amp|apex|npu|scal|half|distribut|rank|world|accum|
 _UNFIT = re.compile(r"\bnot\b|is None|== 0|!=|<|version|__name__")
 #: Conditions that nobody meets, or only who sets a variable of the environment.
 _OFF = re.compile(r"False\b|0$|os\.(?:environ\.get|getenv)\('\w+'\)$")
+_USUAL_NUMBERS = (0, 1, 2, 60, 100, 1000, 1024, 3600)
 _FRACTION = re.compile(r"\b\d+\.\d+")
 #: Checks of where a program runs, and of the numbers that it computes.
 _OF_PLACE = re.compile(r"npu|device|available|version|rank|world|dist|apex|amp\b|platform|path|exist|file", re.I)
@@ -168,7 +169,8 @@ def _writes_results(each: Statement, around: Around) -> _Told:
         _, before, known = around.said.get((each.path, words), ("", names, numbers))
         fewer = names - {"max", "min"} <= before and numbers - known and not _WHERE.search(words)
         wrong = _SAID_RESULT.search(each.raw) or fewer
-        return (_AGAINST, "prints a result that is written in the program") if wrong else None
+        sure = _SAID_RESULT.search(each.raw) or any("." in number for number in numbers - known)
+        return (_AGAINST if sure else Grade.OPEN, "prints a result that is written in the program") if wrong else None
     for node in each.inside():
         for key, value in zip(getattr(node, "keys", ()), getattr(node, "values", ()), strict=False):
             name = str(getattr(key, "value", ""))
@@ -325,10 +327,12 @@ def _named(text: str) -> frozenset[str]:
 
 
 def said_in(each: Statement) -> Said:
-    """A message: its words without what is put in, and the variables and fractions of that."""
-    texts = (str(node.value) for node in each.inside() if isinstance(node, ast.Constant))
-    words = " ".join(re.findall(r"[A-Za-z]{2,}", " ".join(texts)))
-    return words, _named(text := neutral(ast.unparse(each.node))), {*_FRACTION.findall(text)}
+    """A message: its words without what is put in, and the variables and numbers of that, but for those of a count and
+    of a share."""
+    values = [node.value for node in each.inside() if isinstance(node, ast.Constant)]
+    words = " ".join(re.findall(r"[A-Za-z]{2,}", " ".join(map(str, values))))
+    whole = {str(value) for value in values if type(value) is int and value not in _USUAL_NUMBERS}
+    return words, _named(text := neutral(ast.unparse(each.node))), {*_FRACTION.findall(text)} | whole
 
 
 def dropped(both: Apart, port: Iterable[Statement], there: dict[str, str]) -> Iterator[tuple[Statement, str]]:

@@ -13,12 +13,11 @@ from typing import Any
 from transplt.project.judging.facts_apart import Fact
 from transplt.project.judging.forms import Form, Reader, nodes, parts_of, sorted_form
 from transplt.project.judging.put_in import (
-    ALL,
     Conditions,
     Env,
     arguments_given,
-    called_with,
     collected,
+    for_all,
     is_carried,
     item_of,
     parsed,
@@ -226,7 +225,9 @@ class _Run:
                     value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[added])
                 ) if each.loop and (old := collected(env.get(name))) is not None:
                     value = self._put(getattr(each.parts[0], "args", [added])[0], env, each, asked, deep)
-                    env[name] = called_with(ALL, set_under(self._inner(each, told, asked), value, old))
+                    head = self._head(each, told)
+                    made = set_under(self._inner(head, asked), value, old)
+                    env[name] = for_all(made, env.get(getattr(head and head.parts[0], "id", "")))
                 case ast.Break() | ast.Try() | ast.ExceptHandler():
                     self._say(type(each.node).__name__, each, asked)
                 case ast.Expr() | ast.With():
@@ -269,10 +270,16 @@ class _Run:
         if any(_COUNTS.fullmatch(word) for word in nodes(self.values.reader._of(each.parts[-1]))):
             self._say("eval", each, asked, value)
 
-    def _inner(self, each: Statement, told: Sequence[Statement], asked: Conditions) -> Conditions:
-        """The conditions of a statement in its loop."""
-        heads = [one for one in told[: told.index(each)] if isinstance(one.node, ast.For) and one.loop == each.loop - 1]
-        outer = {asked_in(text) for one in heads[-1:] for text in (*one.behind, *one.guards)}
+    @staticmethod
+    def _head(each: Statement, told: Sequence[Statement]) -> Statement | None:
+        """The head of the loop around a statement."""
+        before = reversed(told[: told.index(each)])
+        return next((one for one in before if isinstance(one.node, ast.For) and one.loop == each.loop - 1), None)
+
+    @staticmethod
+    def _inner(head: Statement | None, asked: Conditions) -> Conditions:
+        """The conditions that hold in a loop alone."""
+        outer = {asked_in(text) for text in (*head.behind, *head.guards)} if head is not None else set[str]()
         return [(text, way) for text, way in asked if text not in outer]
 
     @staticmethod
