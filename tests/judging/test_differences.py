@@ -806,6 +806,13 @@ def test_operations_in_another_form_are_left_open(old: str, new: str, lines: int
     assert all(" update" in each.message for each in found.open)
 
 
+def test_conditions_that_ask_of_different_things_are_no_pair() -> None:
+    one = "def run(net, sampler, epoch):\n    if sampler is not None:\n        sampler.set_epoch(epoch)\n    net(epoch)\n"
+    other = "def run(net, sampler, epoch):\n    net(epoch)\n    if epoch > 3:\n        net.half()\n"
+    found = differences(*(Side(Path(), {"train.py": text.encode()}) for text in (one, other)))
+    assert not [each.message for each in (*found.against, *found.open) if "became" in each.message]
+
+
 def test_what_setup_py_installs_is_no_computation() -> None:
     setup = "from setuptools import setup\n\nsetup(name='net', install_requires=['torch'])\n"
     files = {"setup.py": setup, "train.py": TRAINING}

@@ -237,9 +237,10 @@ class Unexplained:
         forms = {id(each): self.theirs.form(each) for each in gone} | {id(each): self.mine.form(each) for each in new}
         same = [lambda each, key=key: (type(each.node), key(each, forms[id(each)])) for key in keys]
         found = compared(gone, new, same, elsewhere=len(same))
-        yield from found.alike
-        new = found.new
-        for each in found.gone:
+        strangers = [pair for pair in found.alike if _is_other_question(*pair)]
+        yield from (pair for pair in found.alike if pair not in strangers)
+        new = [*found.new, *(other for _, other in strangers)]
+        for each in (*found.gone, *(one for one, _ in strangers)):
             mine = operations(forms[id(each)])
             own = (operations(self.mine.form(other)) for other in new)
             shares = [(2 * (mine & each).total() / ((mine + each).total() or 1), -at) for at, each in enumerate(own)]
@@ -510,6 +511,12 @@ class Unexplained:
         sure = sure and not (new and {*new} <= _PRECISION)
         what = "" if whole or before is None or after is None else other_text(before.shown, after.shown)
         self.told.append(Otherwise(before, after, what, sure, words))
+
+
+def _is_other_question(one: Statement, other: Statement) -> bool:
+    """Whether two conditions ask of different things, and have nothing below them in common."""
+    asked = ({getattr(node, "id", getattr(node, "attr", "")) for node in each.inside()} for each in (one, other))
+    return isinstance(one.node, ast.If) and not share_body(one.node, other.node) and set.intersection(*asked) <= {""}
 
 
 def _set_at(
