@@ -499,10 +499,7 @@ def test_a_place_of_both_is_named() -> None:
     sides = [Side(Path(), {"train.py": text.encode()}) for text in (TRAINING, changed("lr=args.lr", "lr=1.0"))]
     (finding,) = differences(*sides).open
     assert (finding.path, finding.span.line, finding.code) == ("train.py", 53, "NPU881")
-    assert finding.message == (
-        "learning rate: `optimizer = torch.optim.SGD(model.parameters(), lr=1.0, momentum=0.9)` in main: lr became 1 "
-        "(original: `optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)`, train.py:52)"
-    )
+    assert finding.message == "learning rate: lr became 1 in main (original: train.py:52)"
 
 
 _WAYS = "        if args.fast:\n            optimizer.step()\n        else:\n            scheduler.step()\n"

@@ -11,7 +11,8 @@ import pytest
 from tests.judging.test_judge import ORIGINAL, PORT, judged
 from transplt.base.finding import Finding, Level, Span
 from transplt.base.render.verdict import Verdict, Word
-from transplt.project.judging.settled import Reached, Way
+from transplt.project.judging.otherwise import Otherwise
+from transplt.project.judging.settled import Reached, Way, is_compared
 from transplt.project.judging.statements import Statement, statements_of
 from transplt.proof.prove.found import Findings, Part
 from transplt.proof.prove.proof import Proof
@@ -38,23 +39,23 @@ def first(text: str) -> Statement:
 )
 def test_what_has_to_run_of_what_one_side_has(text: str, lines: list[tuple[int, int]]) -> None:
     reached = Reached()
-    reached.add(FOUND, ((0, "", None), (1, "p.py", first(text))))
-    assert sorted(next(iter(reached.ways.values()))) == [Way(1, "p.py", *each) for each in lines]
+    reached.add(FOUND, Otherwise(None, first(text)), {})
+    assert sorted(next(iter(reached.ways.values()))) == [Way(1, "m.py", *each) for each in lines]
 
 
 @pytest.mark.parametrize(
     ("ran", "settled"),
     [
-        (({"o.py": {1}}, {"p.py": {1}}), True),
+        (({"o.py": {1}}, {"m.py": {1}}), True),
         (({"o.py": {1}}, {}), False),
-        (({}, {"p.py": {1}}), False),
-        (({"o.py": {2}}, {"p.py": {1}}), False),
+        (({}, {"m.py": {1}}), False),
+        (({"o.py": {2}}, {"m.py": {1}}), False),
     ],
 )
 def test_both_programs_have_to_come_to_it(ran: tuple[Ran, Ran], *, settled: bool) -> None:
     reached = Reached()
-    reached.add(FOUND, ((0, "o.py", first("x = f(1)\n")), (1, "p.py", first("x = f(2)\n"))))
-    assert reached.watched() == ({"o.py": [1]}, {"p.py": [1]})
+    reached.add(FOUND, Otherwise(first("x = f(1)\n"), first("x = f(2)\n")), {"m.py": "o.py"})
+    assert reached.watched() == ({"o.py": [1]}, {"m.py": [1]})
     assert reached.settles(FOUND, Proof(ran=ran)) == settled
     assert Reached().settles(FOUND, Proof())  # what has no lines of its own, such as an option that is gone
 
@@ -76,7 +77,7 @@ def test_a_schedule_is_settled_where_a_learning_rate_changed(message: str, *, sc
 @pytest.mark.parametrize(("text", "needs"), [("if sampler:\n    sampler.set_epoch(1)\n", True), ("x = f()\n", False)])
 def test_what_several_processes_come_to(text: str, *, needs: bool) -> None:
     reached = Reached()
-    reached.add(FOUND, ((0, "o.py", statements_of(ast.parse(text), "o.py")[-1]), (1, "", None)))
+    reached.add(FOUND, Otherwise(statements_of(ast.parse(text), "o.py")[-1], None), {})
     assert reached.needs_ranks(FOUND) == needs
 
 
@@ -97,3 +98,25 @@ def test_what_no_run_came_to_is_left_to_look_at(old: str, new: str, word: str, s
     original, port = ORIGINAL.replace(CLEARS, old), PORT.replace(CLEARS, new)
     _, table = judged(tmp_path, port, "--prove", "main.py", original=original)
     assert (table["badge"]["message"], said in table["sentence"]) == (word, True), table["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("theme", "text", "printed", "saved", "settled"),
+    [
+        ("loss", "def train():\n    loss = f(x)\n", 0, 0, True),
+        ("loss", "class Net:\n    def validate(self):\n        loss = f(x)\n", 0, 3, False),
+        ("loss", "class Net:\n    def validate(self):\n        loss = f(x)\n", 2, 0, True),
+        ("metric", "def train():\n    acc = f(x)\n", 0, 3, False),
+        ("computing", "def train():\n    kept.append(f(x))\n", 0, 3, False),
+        ("computing", "def push(self):\n    self.buffer.append(f(x))\n", 0, 3, True),
+        ("checkpoint", "torch.load(x)\n", 2, 0, False),
+        ("training steps", "if os.path.isfile(x): step()\n", 2, 3, False),
+        ("settings", "width = 4\n", 2, 3, False),
+    ],
+)
+def test_equal_steps_settle_what_was_compared(
+    theme: str, text: str, printed: int, saved: int, *, settled: bool
+) -> None:  # fmt: skip
+    each = statements_of(ast.parse(text), "m.py")[-1]
+    each = first(text) if isinstance(first(text).node, ast.If) else each
+    assert is_compared(replace(FOUND, message="", api=theme), Otherwise(None, each), printed, saved) == settled

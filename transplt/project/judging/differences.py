@@ -14,7 +14,7 @@ from transplt.base.finding import Effort, Finding, Level, Span
 from transplt.base.render.cell import many
 from transplt.project.judging.certain import GRAVEST, Certain
 from transplt.project.judging.forms import of_constant
-from transplt.project.judging.otherwise import Otherwise, shortened
+from transplt.project.judging.otherwise import Otherwise
 from transplt.project.judging.settled import Reached
 from transplt.project.judging.sides import IGNORES, Side
 from transplt.project.judging.statements import Apart, Statement, compared, neutral, unlike, without_leaving
@@ -113,9 +113,9 @@ class Differences:
 
     def say(
         self, grade: Grade, code: str, theme: str, what: str, at: tuple[str, int], before: str = "",
-        statements: tuple[Statement | None, Statement | None] = (None, None),
+        told: Otherwise | None = None,
     ) -> None:  # fmt: skip
-        """Add what is told of a place of the port; `before`: the place in the original; `statements`: those of the two
+        """Add what is told of a place of the port; `before`: the place in the original; `told`: the statements of both
         that it is about."""
         message = f"{theme}: {what[:400]}" + (f" (original: {before})" if before else "")
         if (*at, message) in self._said:
@@ -127,9 +127,8 @@ class Differences:
         span = Span(at[1], 1, at[1], 1, 0, 0)
         found = Finding(at[0], span, code, level, message, theme, effort, _HELP[code])
         {Grade.AGAINST: self.against, Grade.OPEN: self.open, Grade.TOLD: self.also}[grade].append(found)
-        one, other = statements
-        old = self.origin.get(one.path, one.path) if one is not None else ""
-        self.reached.add(found, ((0, old, one), (1, other.path if other is not None else "", other)))
+        if told is not None:
+            self.reached.add(found, told, self.origin)
 
 
 @dataclass(slots=True)
@@ -245,7 +244,7 @@ def _misleads(found: Differences, both: _Both, around: Around) -> None:
             grade = Grade.TOLD  # it froze something before, too
         leaves = isinstance(each.node, (ast.Break, ast.Continue, ast.Return)) and grade is Grade.AGAINST
         if not leaves or each.place not in anew:  # else it is told of as a part of the function
-            found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line), statements=(None, each))
+            found.say(grade, GETS_ROUND, "judge", what, (each.path, each.line), told=Otherwise(None, each))
     for one, other, what in on_the_host(both.apart, both.mine):
         found.say(Grade.AGAINST, TRAINS_OTHERWISE, "device", what, (other.path, other.line), both.before(one))
     for each, what in dropped(both.apart, both.mine, there):
@@ -317,10 +316,7 @@ def _computed(found: Differences, both: _Both, told: Sequence[Otherwise], around
         sure = each.sure and not of_cards and _decides(each, theme, around)
         beside = [one for one in told if one.function == each.function]
         grade = (Grade.AGAINST if certain.of(each, beside, theme) else Grade.OPEN) if sure else Grade.TOLD
-        there = both.before(before)
-        if before is not None and after is not None and before.shown != after.shown:
-            there = f"`{shortened(before.shown)}`, {there}"
-        found.say(grade, TRAINS_OTHERWISE, theme, each.sentence, place, there, (before, after))
+        found.say(grade, TRAINS_OTHERWISE, theme, each.sentence, place, both.before(before), each)
 
 
 def _decides(told: Otherwise, theme: str, around: Around) -> bool:

@@ -197,8 +197,9 @@ def judge(
         told = {each.path for each in (*every, *found.also)} & {*sides[1].files}
         lines = {path: sides[1].files[path].splitlines() for path in told}
         meant = [each for each in every if each.code == TRAINS_OTHERWISE and each.api in allowed]
-        against = _checked([each for each in every if each not in meant], lines)
-        done.also = _checked([*(replace(each, level=Level.INFO) for each in meant), *found.also], lines)
+        against = _checked([each for each in every if each not in meant], lines, found.reached)
+        meant = [replace(each, level=Level.INFO) for each in meant]
+        done.also = _checked([*meant, *found.also], lines, found.reached)
         progress("looking for what is left of CUDA")
         copy = scratch / "checked"
         copy_to_check(sides[1], copy)
@@ -254,8 +255,11 @@ def _kept_stop(sentence: str, sides: tuple[Side, Side]) -> list[str]:
     return []
 
 
-def _checked(findings: Iterable[Finding], lines: dict[str, list[bytes]]) -> tuple[CheckedFinding, ...]:
-    """Findings with the lines that they are about; the same text twice in a file counts apart."""
+def _checked(
+    findings: Iterable[Finding], lines: dict[str, list[bytes]], reached: Reached
+) -> tuple[CheckedFinding, ...]:  # fmt: skip
+    """Findings with the lines that they are about, those of both programs where they differ; the same text twice in a
+    file counts apart."""
     seen: Counter[tuple[str, str, str]] = Counter()
     found = []
     for each in findings:
@@ -263,7 +267,7 @@ def _checked(findings: Iterable[Finding], lines: dict[str, list[bytes]]) -> tupl
         text = b"".join(lines.get(each.path, [])[number - 1 : number]).decode("utf-8", "replace")
         seen[key := (each.path, each.code, text)] += 1
         known = fingerprint(each, text, seen[key])
-        found.append(CheckedFinding(each, known, ((number, text),) if text else ()))
+        found.append(CheckedFinding(each, known, reached.lines_of(each) or (((number, text),) if text else ())))
     return tuple(found)
 
 

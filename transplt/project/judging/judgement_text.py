@@ -69,9 +69,12 @@ def _undecided(done: Judgement) -> list[CheckedFinding]:
 
 
 def _places(findings: Sequence[CheckedFinding], most: int = _SHOWN) -> list[str]:
-    shown = [each.finding for each in findings[:most]]
-    lines = [f"    {visible(f'{each.path}:{each.span.line}: {each.code} {each.text}')}" for each in shown]
-    more = len(findings) - len(shown)
+    lines = []
+    for each in findings[:most]:
+        at = each.finding
+        lines.append(f"    {visible(f'{at.path}:{at.span.line}: {at.code} {at.text}')}")
+        lines += (f"      {visible(text)}" for _, text in each.lines if text.startswith(("- ", "+ ")))
+    more = len(findings[most:])
     return [*lines, f"    ... and {more} more (--format json)"] if more else lines
 
 

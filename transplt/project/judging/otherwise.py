@@ -12,7 +12,8 @@ from transplt.project.judging.statements import Statement
 
 _LINE = "\n"
 #: So much is shown of a statement, and of what is another in it; so many words around something new.
-_SHOWN, _OTHER, _AROUND = 120, 70, 4
+_SHOWN, _OTHER, _AROUND, _WIDE = 120, 70, 4, 240
+_BECAME = re.compile(" (?:became|stands where) ")
 #: So many words more are shown, so that no name or bracket is cut.
 _WIDEST = 16
 
@@ -67,10 +68,28 @@ class Otherwise:
         return at
 
     @property
+    def _is_other_kind(self) -> bool:
+        """Whether a statement of another kind stands in its place, or reads what it made."""
+        both = self.before is not None and self.after is not None
+        return both and type(getattr(self.before, "node", None)) is not type(getattr(self.after, "node", None))
+
+    @property
+    def lines(self) -> tuple[tuple[int, str], ...]:
+        """What stood in the original and what stands in the port, as a diff has it; nothing where it is the same."""
+        if self.before is None or self.after is None or self.before.shown == self.after.shown or self._is_other_kind:
+            return ()
+        sides = (("-", self.before), ("+", self.after))
+        return (*((each.line, f"{sign} {shortened(each.shown, _WIDE)}") for sign, each in sides),)
+
+    @property
     def sentence(self) -> str:
         """What a person reads of it."""
         at = self.at
         text, place = f"`{shortened(at.shown)}`", at.scope or "the module"
+        if self._is_other_kind and self.before and not _BECAME.search(self.what):
+            return f"{text} in {place}, where the original has `{shortened(self.before.shown)}`"
+        if self.lines and _BECAME.search(self.what):
+            return f"{self.what} in {place}"
         if self.what:
             return f"{text} in {place}: {self.what}"
         if self.after and isinstance(self.after.node, (ast.If, ast.With, ast.Try, ast.For, ast.While)):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from transplt.base.finding import Finding
+from transplt.project.judging.otherwise import Otherwise
 from transplt.project.judging.statements import Statement
 from transplt.project.judging.values import last_line
 from transplt.proof.prove.proof import Proof
@@ -27,6 +28,9 @@ _BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try)
 _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
+_Key = tuple[str, int, str]
+
+
 class Way(NamedTuple):
     """Lines of a file, from `first` to `last`, of which one has to run; `side`: 0 in the original, 1 in the port."""
 
@@ -38,19 +42,20 @@ class Way(NamedTuple):
 
 @dataclass(slots=True)
 class Reached:
-    """The lines that a run has to come to before it says something of a difference, by where and how that is told."""
+    """What is told of statements, by where and how it is told, and the lines that a run has to come to before it says
+    something of that."""
 
-    ways: dict[tuple[str, int, str], tuple[Way, ...]] = field(default_factory=dict)
-    of_ranks: set[tuple[str, int, str]] = field(default_factory=set)
+    told: dict[_Key, Otherwise] = field(default_factory=dict)
+    ways: dict[_Key, tuple[Way, ...]] = field(default_factory=dict)
 
-    def add(self, found: Finding, both: Iterable[tuple[int, str, Statement | None]]) -> None:
-        """Note the statements of a difference: side, path there, statement."""
-        told = [(side, path, each) for side, path, each in both if each is not None]
-        whole = len(told) == 1
-        key = _key(found)
-        self.ways[key] = (*(way for side, path, each in told for way in _ways(side, path, each, whole=whole)),)
-        if any(_OF_RANKS.search(" ".join([each.text, *each.guards])) for _, _, each in told):
-            self.of_ranks.add(key)
+    def add(self, found: Finding, told: Otherwise, origin: Mapping[str, str]) -> None:
+        """Note the statements of a difference; `origin`: the names that files of the port have in the original."""
+        one, other, ways = told.before, told.after, list[Way]()
+        if one is not None:
+            ways += _ways(0, origin.get(one.path, one.path), one, whole=other is None)
+        if other is not None:
+            ways += _ways(1, other.path, other, whole=one is None)
+        self.told[_key(found)], self.ways[_key(found)] = told, (*ways,)
 
     def watched(self) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
         """The lines to watch in the original and in the port, by path."""
@@ -60,20 +65,27 @@ class Reached:
         first, second = ({path: sorted(lines) for path, lines in side.items()} for side in found)
         return first, second
 
+    def lines_of(self, found: Finding) -> tuple[tuple[int, str], ...]:
+        """The lines of a difference in both programs."""
+        told = self.told.get(_key(found))
+        return told.lines if told is not None else ()
+
     def settles(self, found: Finding, proof: Proof) -> bool:
         """Whether equal steps decide a difference: the runs came to it, and what it may change was compared."""
-        ways = self.ways.get(_key(found), ())
-        printed, saved = (sum(getattr(each.findings, name) for each in proof.parts) for name in ("printed", "saved"))
+        told, ways = self.told.get(_key(found)), self.ways.get(_key(found), ())
         if _IS_SCHEDULE.search(found.message) and not any(each.findings.scheduled for each in proof.parts):
             return False  # it did nothing yet
-        return all(_ran(way, proof.ran[way.side]) for way in ways) and is_compared(found, printed, saved)
+        printed, saved = (sum(getattr(each.findings, name) for each in proof.parts) for name in ("printed", "saved"))
+        return all(_ran(way, proof.ran[way.side]) for way in ways) and is_compared(found, told, printed, saved)
 
     def needs_ranks(self, found: Finding) -> bool:
         """Whether only several processes come to it."""
-        return _key(found) in self.of_ranks
+        told = self.told.get(_key(found))
+        both = (told.before, told.after) if told is not None else ()
+        return any(_OF_RANKS.search(" ".join([each.text, *each.guards])) for each in both if each is not None)
 
 
-def _key(found: Finding) -> tuple[str, int, str]:
+def _key(found: Finding) -> _Key:
     return found.path, found.span.line, found.message
 
 
@@ -96,13 +108,13 @@ def _ways(side: int, path: str, each: Statement, *, whole: bool) -> Iterator[Way
                 yield Way(side, path, line, getattr(first, "end_lineno", None) or line)
 
 
-def is_compared(found: Finding, printed: int, saved: int) -> bool:
+def is_compared(found: Finding, told: Otherwise | None, printed: int, saved: int) -> bool:
     """Whether what a difference may change was compared: steps by themselves say nothing of results."""
-    text = found.message.partition(" (original")[0]
+    both = (told.before, told.after) if told is not None else ()
+    text = " ".join([found.message.partition(" (original")[0], *(each.shown for each in both if each is not None)])
     if found.api == "settings" or _BY_CHANCE.search(text):
         return False
     if found.api == "checkpoint":
         return bool(saved)
-    where = text.rpartition(": ")[0] or text
     kept = found.api == "metric" or _KEPT.search(text)
-    return bool(printed) or not (kept or any(map(_MEASURES.search, re.findall(r"in ([\w.]+)", where))))
+    return bool(printed) or not (kept or (told is not None and _MEASURES.search(told.at.scope)))
