@@ -74,8 +74,8 @@ _EACH_ROUND = re.compile(r"(?:__getitem__|__iter__|forward|collate\w*|\w*step)$"
 _TEXTS = (".md", ".rst", ".txt", ".ipynb", ".csv", ".json")
 #: So many files are named.
 _NAMED = 5
-#: Defaults of an option that is off, and what differs where the last part of the data is left over.
-_OFF, _LEFT_OVER = ("None", "False", "0", "0.0", "-1", "''", "[]", "1"), {"drop_last", "True"}
+#: Defaults of an option that is off.
+_OFF = ("None", "False", "0", "0.0", "-1", "''", "[]", "1")
 #: An option, and its default.
 _Option = tuple[Statement, str]
 _SetIn = dict[str, list[tuple[str, int]]]
@@ -313,15 +313,17 @@ def _computed(found: Differences, both: _Both, told: Sequence[Otherwise], around
         if _trains_nothing(each):
             continue
         of_cards = has_cards and _OF_MANY.search(at.text) is not None
-        sure = each.sure and not of_cards and _decides(each, theme, around)
+        sure = each.sure and not of_cards and (theme != "seed" or before is not None or _is_sown_again(at, around))
         beside = [one for one in told if one.function == each.function]
         grade = (Grade.AGAINST if certain.of(each, beside, theme) else Grade.OPEN) if sure else Grade.TOLD
         found.say(grade, TRAINS_OTHERWISE, theme, each.sentence, place, both.before(before), each)
 
 
-def _decides(told: Otherwise, theme: str, around: Around) -> bool:
-    """Whether what is told may change the numbers of a training: neither a rest of the data nor a seed of its own."""
-    return not _drops_rest(told) and (theme != "seed" or _is_sown_again(told, around))
+def _is_sown_again(at: Statement, around: Around) -> bool:
+    """Whether a new seed stands in a loop, or is a number of its own in a file of the original that has another."""
+    own = all(isinstance(each, ast.Constant) for each in getattr(at.parts[-1], "args", at.parts[-1:]))
+    again = at.loop > 0 or _EACH_ROUND.search(at.scope) is not None
+    return again or (own and any(path == at.path and "seed" in text for path, text in around.texts))
 
 
 def _trains_nothing(told: Otherwise) -> bool:
@@ -329,27 +331,6 @@ def _trains_nothing(told: Otherwise) -> bool:
     both = told.before is not None and told.after is not None
     one, became, other = told.what.partition(" became ")
     return (became != "" and one == other) or (not both and _ASIDE.search(told.at.shown) is not None)
-
-
-def _drops_rest(told: Otherwise) -> bool:
-    """Whether the last part of the data alone is left over now."""
-    before, after = (each.shown if each else "" for each in (told.before, told.after))
-    return {*told.words} - {"DataLoader"} <= _LEFT_OVER and "drop_last=True" in after and "drop_last" not in before
-
-
-def _is_sown_again(told: Otherwise, around: Around) -> bool:
-    """Whether the original draws other numbers now, or the same in each round of a loop."""
-    at = told.after
-    if at is None or told.before is not None:
-        return True
-    if all(isinstance(each, ast.Constant) for each in getattr(at.parts[-1], "args", at.parts[-1:])):
-        call = at.text.partition("(")[0]
-        set_before = any(path == at.path and text.startswith(f"{call}(") for path, text in around.texts)
-        if (set_before if isinstance(at.node, ast.Expr) else not at.guards) and at.place in around.scopes:
-            return True
-    same = _EACH_ROUND.search(at.scope) or not any(isinstance(each, ast.BinOp) for each in at.inside())
-    again = at.loop > 0 or _EACH_ROUND.search(at.scope)
-    return bool(again and same) and isinstance(at.node, ast.Expr) and (at.path, at.scope) in around.scopes
 
 
 def _values(side: Side) -> dict[str, set[str]]:

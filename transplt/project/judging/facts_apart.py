@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from transplt.project.judging.forms import EITHER_WAY, Form, apart, blank, nodes
-from transplt.project.judging.statements import TABLE, Statement, neutral
-from transplt.rules.tables import read_table
+from transplt.project.judging.forms import EITHER_WAY, Form, nodes
+from transplt.project.judging.statements import Statement, neutral
 
 #: Facts that stand for each other have as much in common.
 _ALIKE = 0.4
-#: So many kinds of operations, and names, are one small thing.
-_KINDS, _NAMES = 4, 5
-_NAME: Form = ("$",)
-#: What is done, but for names and for what is stored under them.
-_COUNTED = re.compile(r"(?!\$).*(?<!=)", re.DOTALL)
 Around = tuple[tuple[Form, Form], ...]
 
 
@@ -99,34 +92,6 @@ def closest(one: list[Fact], other: list[Fact]) -> Iterator[tuple[Fact, Fact]]:
         shares = [(_share(each.form, two.form), -at) for at, two in enumerate(left) if two.form[: len(given)] == given]
         if shares and ((best := max(shares))[0] >= _ALIKE or len(given) > 1):
             yield each, left.pop(-best[1])
-
-
-def one_thing(one: Form, other: Form) -> str:
-    """What two forms, the same but for one thing that has a name, have more and less of in one place: `+`, `-`, or `+-`
-    for one operation in the place of another. Empty where they differ in other ways."""
-    parts = [*apart(one, other)]
-    found = {(blank(left, "$"), blank(right, "$")) for left, right in parts} - {(_NAME, _NAME)}
-    words = Counter(nodes(one)), Counter(nodes(other))
-    both = words[0] - words[1], words[1] - words[0]
-    moved = all(any(pair[side] == _NAME for pair in found) for side in (0, 1))
-    names = [[word for word in each.elements() if word[0] == "$"] for each in both]
-    said = any(sum(word[1:2].islower() for word in side) > _NAMES for side in names)
-    if moved or said or any("$call" in word for side in names for word in side):
-        return ""
-    less, more = ([*filter(_COUNTED.fullmatch, each)] for each in both)
-    if len({*less, *more}) > _KINDS or (less and more and not _is_operation(less, more, parts)):
-        return ""
-    return "+" * bool(more or not less) + "-" * bool(less)
-
-
-def _is_operation(less: list[str], more: list[str], parts: list[tuple[Form, Form]]) -> bool:
-    """Whether operators and numbers stand for others, or one call for another with what that was given."""
-    table, words = read_table(TABLE), [*less, *more]
-    known = {*table["operations"]["shown"], *table["operations"]["counts"]} - {"[]", "()", "where"}
-    drawn = all(re.match(table["operations"]["drawn"], word) for word in words)
-    named = len(less) == len(more) == 1 and all(drawn or left[1:] == right[1:] for left, right in parts)
-    spelled = any({*words} <= {*heads, *rest} for heads, rest in table["spellings"])
-    return all(word[0] == "#" or word in known for word in words) or (named and not spelled)
 
 
 def share_body(one: ast.AST, other: ast.AST) -> bool:

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from transplt.project.judging.facts_apart import Fact, closest, left_over, one_thing, parts_apart, share_body
+from transplt.project.judging.facts_apart import Fact, closest, left_over, parts_apart, share_body
 from transplt.project.judging.forms import Form, apart, blank, nodes, operations, parts_of
 from transplt.project.judging.order import disordered, outdated
 from transplt.project.judging.otherwise import Otherwise, other_text, shortened
@@ -116,7 +116,7 @@ class Unexplained:
         whole = len(pairs) == len(sides[0]) == len(sides[1])
         parts = [(at, pair) for at in pairs for pair in parts_apart(at[0].form, at[1].form)]
         found, around = {pair[:2]: at for at, pair in parts}, {pair[:2]: pair[2] for _, pair in parts}
-        sure = [pair for pair in found if whole and self._is_sure(*pair, [*found], found[pair])]
+        sure = [pair for pair in found if whole and self._is_other_word(*pair, found[pair])]
         every = whole and len(sure) == len(found)
         if len(lone) == 1 and not here and _IS_COUNTED.search(lone[0].at.text) and lone[0].form[0] in _OPERATORS:
             return [Otherwise(lone[0].at if sides[0] else None, lone[0].at if sides[1] else None)]
@@ -163,25 +163,11 @@ class Unexplained:
         host = any(map(_ON_HOST.search, words))
         if not sides[0] or not len(pairs) == len(sides[0]) == len(sides[1]) or tests or host:
             return None
-        return Otherwise(sides[0][0].at, sides[1][0].at, "is written in another form")
+        one, other = sides[0][0].at, sides[1][0].at
+        return Otherwise(one, other, "is written in another form") if one.text != other.text else None
 
-    def _is_sure(self, before: Form, after: Form, every: list[tuple[Form, Form]], facts: tuple[Fact, Fact]) -> bool:
-        """Whether two parts that stand for each other, in functions that are followed, come to something else."""
-        if (sure := self._is_other_word(before, after, facts)) is not None:
-            return sure
-        if "requires_grad" in (before[0], after[0]) or after[0] in self.mine.reader.own:
-            return False  # what a function of the program is given, that may not need it
-        wraps = before in after[1:] or after in before[1:]
-        known = bool(operations((max(before, after, key=len)[0],))) and not one_thing_of_host(before, after)
-        rest = [(Counter(nodes(one)), Counter(nodes(two))) for one, two in every if (one, two) != (before, after)]
-        back = any(two[after[0]] < one[after[0]] or one[before[0]] < two[before[0]] for one, two in rest)
-        alone = not rest or (wraps and "detach" not in (before[0], after[0]) and not back)
-        below = Counter(before[1:]), Counter(after[1:])
-        near = wraps or below[0] <= below[1] or below[1] <= below[0]
-        does = operations(before) != operations(after)
-        return alone and near and does and bool(one_thing(before, after) or (wraps and known))
-
-    def _is_other_word(self, before: Form, after: Form, facts: tuple[Fact, Fact]) -> bool | None:
+    def _is_other_word(self, before: Form, after: Form, facts: tuple[Fact, Fact]) -> bool:
+        """Whether two parts that stand for each other, in functions that are followed, are another word or number."""
         match before, after:
             case (("$if", *_), ("$if", *_)) if len(after) == len(before) + 1:
                 asked = [*map(asked_in, facts[1].at.conditions - facts[0].at.conditions)]
@@ -193,7 +179,7 @@ class Unexplained:
             case ((str() as old,), (str() as new,)) if "#" in old[0] + new[0]:
                 name, number, values = (old, new, self.theirs.values) if old[0] == "$" else (new, old, self.mine.values)
                 return number not in values.get(name[1:], (number,)) and not _OF_HOST.search(name)
-        return None
+        return False
 
     def _match(self) -> list[_Pair]:
         """Take out statements of one function that do the same to other names, and tell of those that do not. The
@@ -534,11 +520,6 @@ def _set_at(
         one, other = (side[0] if side else None for side in causes)
         return one, other
     return one or facts[0].at, other or facts[1].at
-
-
-def one_thing_of_host(one: Form, other: Form) -> bool:
-    words = Counter(nodes(one)) - Counter(nodes(other)) + (Counter(nodes(other)) - Counter(nodes(one)))
-    return any(map(_OF_HOST.search, words))
 
 
 def _is_outside(told: Otherwise) -> bool:
