@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from tests.distributed.test_pairs import HEAD, distributed, left
+from tests.distributed.test_pairs import HEAD, distributed, left, output, script
 from transplt.base.finding import FileResult
 
 MODEL = "model = net().cuda()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
@@ -747,3 +747,20 @@ def test_a_loop_that_is_given_its_step(default: str, given: str, shared: bool) -
     result = ported(FIT.format(default), LOADERS, MODEL, f"fit(model, optimizer, train_loader, {given})")
     assert (shares(result) == ["train_loader = npu_port.shard(train_loader)"]) is shared
     assert (b"npu_port.own_draws()" in result.data) is shared
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted"),
+    [
+        ("_, loader = get('train')\n_, other = get('val')", "loader"),
+        ("_, loader = get('train')\n_, other = get('val')\n_, loader = get('more')", ""),
+        ("_, loader = get('train')\n_, other = get('val')\nfor x in loader:\n    print(x)", ""),
+    ],
+)
+def test_an_item_of_what_a_call_returns_is_shared_out_behind_its_statement(made: str, wanted: str) -> None:
+    head = "def get(name):\n    return name, DataLoader(dataset, batch_size=8, shuffle=name == 'train')\n"
+    train = "for x in loader:\n    model(x).backward()\n    optimizer.step()"
+    loop = f"{made}\nsteps = len(loader)\n{train}\nfor x in other:\n    print(x)"
+    found = output(script(head=head, loader="", loop=loop))
+    line = "_, loader = get('train')\nloader = npu_port.shard(loader)\n"
+    assert (line in found) is bool(wanted) and found.count("npu_port.shard(") == 1, found

@@ -36,8 +36,8 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Share:
-    """Where a share is taken: behind the statement that stores a loader, else around the expression that is one; with
-    `keys` of the entries of `holder`, in which the statement stores several loaders."""
+    """Where a share is taken: behind the statement that stores a loader, else around the expression that is one. Where
+    a statement stores several, it is `holder`, or those of its entries under `keys`."""
 
     file: File
     stored: ast.stmt | None
@@ -237,7 +237,9 @@ def _shares_on_the_way(program: Program, loader: Loader, own: list[Reading]) -> 
         without = frozenset({slot})
         through = [each for each in own if not _is_among(program, each.file, each.node, loader, without)]
         if all(reading.trains for reading in through) and any(reading in rest for reading in through):
-            chosen.append(Share(file, assign, assign.value))
+            target = assign.targets[0]
+            named = next((each for each in getattr(target, "elts", ()) if program.slot(file, each) == slot), None)
+            chosen.append(Share(file, assign, named or assign.value, named))
             rest = [reading for reading in rest if reading not in through]
     for reading in rest:
         read = _name_read(program, reading)
@@ -269,7 +271,16 @@ def _holders(program: Program, loader: Loader) -> Iterator[tuple[File, ast.Assig
     for slot, values in program.values.items():
         for value in values:
             stored = parent(value.node)
-            if value.index is not None or not isinstance(value.node, ast.Call) or not is_plain_store(stored):
+            if not isinstance(value.node, ast.Call):
+                continue
+            match stored:
+                case ast.Assign(targets=[ast.Tuple(elts=every)]) if value.index is not None and len(values) == 1:
+                    named = [each for each in every if program.slot(value.file, each) == slot]
+                    if _is_item(program, value, ()) and any(
+                        _is_among(program, value.file, each, loader) for each in named
+                    ):
+                        yield value.file, stored, slot
+            if value.index is not None or not is_plain_store(stored):
                 continue
             gives = value.node is not loader.call and is_loader(program, value.file, value.node)
             if gives and _is_among(program, value.file, value.node, loader):

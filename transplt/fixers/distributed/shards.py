@@ -52,7 +52,8 @@ def write_shares(bench: Bench) -> None:
             function = bench.call("shard")
             if share.holder is not None and share.stored is not None:
                 name = ast.unparse(share.holder)
-                lines = [f"{name}[{key!r}] = {function}({name}[{key!r}])" for key in share.keys]
+                places = [f"{name}[{key!r}]" for key in share.keys] or [name]
+                lines = [f"{place} = {function}({place})" for place in places]
                 bench.after(share.stored, lines, _CODE, _MESSAGE)
             elif isinstance(share.stored, ast.Assign) and bench.fits(share.stored):
                 name = bench.work.text(share.stored.targets[0])
