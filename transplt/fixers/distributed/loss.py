@@ -46,12 +46,8 @@ def write_counts(bench: Bench, means: Collection[int]) -> None:
     sums = [call for call in bench.file.scan.calls if _is_sum(call) and _in_training(bench, call)]
     own = [(file, call) for file, call in bench.training.backwards if file is bench.file]
     divided, counts = _divided(bench, bench.training.backwards if sums else own)
-    shared = counts if bench.verdict.shares.places else []
-    sure = [over for over in shared if is_count(bench.program, bench.file, over.right) and bench.alike(over)]
-    for over in sure:
-        bench.put_around(over.right, "NPU345", _MEAN_COUNT, bench.call("mean_over_ranks"))
-    for over in [each for each in shared if each not in sure][:1]:
-        bench.decide(over, "NPU346", _OWN_COUNT.format(text_of(bench.file, over.right)), _COUNT)
+    if bench.verdict.shares.places:
+        _divide_by_all(bench, counts)
     weighed = [call for call in bench.file.scan.calls if last_name(call.func) in _WEIGHED and _in_training(bench, call)]
     for call in weighed if bench.verdict.shares.places else ():
         weight, reduction = keyword_of(call, "weight"), keyword_of(call, "reduction")
@@ -62,6 +58,15 @@ def write_counts(bench: Bench, means: Collection[int]) -> None:
             why = "this loss is a sum, but gradients are averaged over the ranks"
             help_ = "its gradients are 1/W of those of the global batch; the sum over one card's batch is unchanged"
             bench.decide(call, "NPU346", why, help_)
+
+
+def _divide_by_all(bench: Bench, ratios: list[ast.BinOp]) -> None:
+    """Sums are divided by the mean of the ranks' counts, where all ranks come; one of the others is told."""
+    sure = [over for over in ratios if is_count(bench.program, bench.file, over.right) and bench.alike(over)]
+    for over in sure:
+        bench.put_around(over.right, "NPU345", _MEAN_COUNT, bench.call("mean_over_ranks"))
+    for over in [each for each in ratios if each not in sure][:1]:
+        bench.decide(over, "NPU346", _OWN_COUNT.format(text_of(bench.file, over.right)), _COUNT)
 
 
 def _is_sum(call: ast.Call) -> bool:

@@ -90,12 +90,10 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     given = models.training, steps, evaluating_calls(models.training, found), frozenset(models.wrapped)
     ways = find_divergence(*given)
     _leave_whole(models, ways, found)
-    means = KeptStates(ways).means()
-    gathered, tried = dict([*_ratios(ways, found), *_figures(ways), *means]), dict[ast.expr, File]()
+    gathered, tried = dict([*_ratios(ways, found), *_figures(ways), *KeptStates(ways).means()]), dict[ast.expr, File]()
     while gathered != tried:  # what all ranks decide by such a figure makes the others run alike
         tried, ways = gathered, find_divergence(*given, frozenset(gathered))
-        alone = {node: file for node, file in tried.items() if tried.keys().isdisjoint(chain(node))}
-        gathered = {node: file for node, file in alone.items() if ways.is_uniform(file, node)}
+        gathered = _come_to_by_all(ways, tried)
     first = models.training.backwards[0]
     refusals = [] if on_card(models.program) else [Refusal(*first, *_NO_CARD)]
     refusals += [*_numbers(models), *_parts(ways), *_foreign(models), *_stepped_by_hand(models, steps)]
@@ -160,6 +158,12 @@ def _figures(ways: Divergence) -> Iterator[tuple[ast.expr, File]]:
             partly = any(isinstance(above, _PARTLY) for above in chain(node))
             if figure and not known and not partly and is_mean(ways.program, file, node):
                 yield node, file
+
+
+def _come_to_by_all(ways: Divergence, figures: dict[ast.expr, File]) -> dict[ast.expr, File]:
+    """The figures that all ranks come to, none of them a part of another."""
+    alone = {node: file for node, file in figures.items() if figures.keys().isdisjoint(chain(node))}
+    return {node: file for node, file in alone.items() if ways.is_uniform(file, node)}
 
 
 # --- what stands in the way ------------------------------------------------------------------------------------------

@@ -301,14 +301,19 @@ def _left(sides: tuple[Side, Side], copy: Path, options: Options, progress: Call
     against = (*sure, *unsure)
     if more := len(kept) - len(against):
         lines.append(f"{many(more, 'place')} more, without effect on training")
-    first = ((why, len(found), found[0].finding) for why, found in aside.items())
-    lines += [f"{why}: {many(count, 'place')}, first {at.path}:{at.span.line}: {at.text}" for why, count, at in first]
+    lines += map(_first_of, aside.items())
     no_card = "no file of the port names an NPU" * (not any(map(_NAMES_CARD.search, port.files.values())))
     wrong = _said_of_cuda([each.finding for each in sure], blocks) or no_card
     to_look_at = f"{many(len(against), 'place')} to look at, which may stop it"
     well = to_look_at if against else "nothing that stops it or computes something else"
     mark = Mark.AGAINST if wrong else Mark.OPEN if against else Mark.GOOD
     return Part(LEFT, mark, wrong or well, against, (*lines,)), kernels
+
+
+def _first_of(aside: tuple[str, list[CheckedFinding]]) -> str:
+    why, found = aside
+    at = found[0].finding
+    return f"{why}: {many(len(found), 'place')}, first {at.path}:{at.span.line}: {at.text}"
 
 
 def _by_reason(

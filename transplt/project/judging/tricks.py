@@ -163,21 +163,25 @@ def _reads_results(each: Statement, around: Around) -> _Told:
     return None
 
 
+def _says_results(each: Statement, around: Around) -> _Told:
+    if not each.said:
+        return None
+    words, names, numbers = said_in(each)
+    _, before, known = around.said.get((each.path, words), ("", names, numbers))
+    fewer = names - {"max", "min"} <= before and numbers - known and not _WHERE.search(words)
+    wrong = _SAID_RESULT.search(each.raw) or fewer
+    sure = _SAID_RESULT.search(each.raw) or any("." in number for number in numbers - known)
+    return (_AGAINST if sure else Grade.OPEN, "prints a result that is written in the program") if wrong else None
+
+
 def _writes_results(each: Statement, around: Around) -> _Told:
-    if each.said:
-        words, names, numbers = said_in(each)
-        _, before, known = around.said.get((each.path, words), ("", names, numbers))
-        fewer = names - {"max", "min"} <= before and numbers - known and not _WHERE.search(words)
-        wrong = _SAID_RESULT.search(each.raw) or fewer
-        sure = _SAID_RESULT.search(each.raw) or any("." in number for number in numbers - known)
-        return (_AGAINST if sure else Grade.OPEN, "prints a result that is written in the program") if wrong else None
-    for node in each.inside():
+    for node in each.inside() if not each.said else ():
         for key, value in zip(getattr(node, "keys", ()), getattr(node, "values", ()), strict=False):
             name = str(getattr(key, "value", ""))
             if _RESULT.search(name) and isinstance(getattr(value, "value", None), float):
                 return _AGAINST, f"{name} is written in the program"
     match each.node:
-        case ast.Assign(targets=[target], value=value) if _RESULT.search(name := name_of(target)):
+        case ast.Assign(targets=[target], value=value) if not each.said and _RESULT.search(name := name_of(target)):
             number = getattr(value, "value", None)
             first = name.strip("_").startswith("best") and not each.loop
             if isinstance(number, float) and number not in (0.0, 1.0) and not first:
@@ -199,7 +203,8 @@ def _has_a_form(each: Statement, around: Around) -> _Told:
 
 
 _TRICKS: tuple[Callable[[Statement, Around], _Told], ...] = (
-    _hides_errors, _exits, _returns, _replaces, _reads_results, _writes_results, _has_a_form,
+    _hides_errors, _exits, _returns, _replaces, _reads_results, _says_results,
+    _writes_results, _has_a_form,
 )  # fmt: skip
 
 

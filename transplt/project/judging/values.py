@@ -31,7 +31,7 @@ from transplt.project.judging.put_in import (
 from transplt.project.judging.reading import Reading, Scope, is_option
 from transplt.project.judging.statements import Statement, asked_in
 from transplt.project.judging.themes import OF_CARDS, options_of, theme_of
-from transplt.syntax.nodes import last_name
+from transplt.syntax.nodes import last_name, of_kind
 
 #: So many nodes of a value are followed, and so deep calls.
 _MOST, _DEEP = 3000, 4
@@ -190,9 +190,8 @@ class _Run:
         given: ast.expr | None = None
         for number, each in enumerate(told):
             asked = [*under, *self._conditions(each, env)]
-            for node in each.inside():
-                if isinstance(node, ast.NamedExpr):
-                    env[node.target.id] = with_values(node.value, env)
+            for node in of_kind(ast.NamedExpr, each.inside()):
+                env[node.target.id] = with_values(node.value, env)
             match each.node:
                 case ast.Assign() | ast.AnnAssign() if len(each.parts) > 1:
                     *targets, value = (part for part in each.parts if isinstance(part, ast.expr))

@@ -342,30 +342,37 @@ def is_mean(program: Program, file: File, node: ast.expr, seen: frozenset[object
     match node:
         case ast.Call(func=ast.Attribute(attr="mean") as func, args=args, keywords=[]):
             return len(args) == (file.names.qualified(func) in ("torch.mean", "numpy.mean"))
+        case ast.BinOp(op=ast.Div(), right=right) if is_count(program, file, right):
+            return True
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return any(is_mean(program, file, each, seen) for each in (left, right))
+        case ast.Call() if _is_torch_loss(program, file, node):
+            return True
+    source = program.slot(file, node) or (program.callee(file, node) if isinstance(node, ast.Call) else None)
+    if source is not None and source in seen:
+        return True
+    parts, inside = _made_of(program, file, node), (seen | {source}) - {None}
+    return bool(parts) and all(is_mean(program, at, each, inside) for at, each in parts)
+
+
+def _made_of(program: Program, file: File, node: ast.expr) -> list[tuple[File, ast.expr]]:
+    """What has to be a mean if a number is to be one."""
+    match node:
         case (
             ast.Call(func=ast.Attribute(value=inner, attr="item" | "detach" | "cpu" | "numpy"), args=[])
             | ast.Attribute(value=inner, attr="data")
             | ast.Call(func=ast.Name("float"), args=[inner])
             | ast.UnaryOp(op=ast.USub(), operand=inner)
+            | ast.BinOp(left=inner, op=ast.Div())
         ):
-            return is_mean(program, file, inner, seen)
-        case ast.BinOp(left=left, op=ast.Div(), right=right):
-            return is_mean(program, file, left, seen) or is_count(program, file, right)
-        case ast.Subscript(value=whole):
-            made = [each for at, value in assigned(program, file, whole) for each in _elements(value)]
-            return bool(made) and all(is_mean(program, file, each, seen) for each in made)
+            return [(file, inner)]
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
-            return all(isinstance(each, ast.Constant) or is_mean(program, file, each, seen) for each in (left, right))
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return any(is_mean(program, file, each, seen) for each in (left, right))
-        case ast.Call(func=func) if _is_torch_loss(program, file, node):
-            return True
-        case ast.Call() if isinstance(function := program.callee(file, node), FUNCTIONS) and function not in seen:
-            given, inside = [*program.returns(function)], seen | {function}
-            return bool(given) and all(is_mean(program, program.owner[function], each, inside) for each in given)
-    slot = program.slot(file, node)
-    held = _given(program, file, node)
-    return slot in seen or (bool(held) and all(is_mean(program, at, each, seen | {slot}) for at, each in held))
+            return [(file, each) for each in (left, right) if not isinstance(each, ast.Constant)]
+        case ast.Subscript(value=whole):
+            return [(at, each) for at, value in assigned(program, file, whole) for each in _elements(value)]
+        case ast.Call() if isinstance(function := program.callee(file, node), FUNCTIONS):
+            return [(program.owner[function], each) for each in program.returns(function)]
+    return _given(program, file, node)
 
 
 def _elements(node: ast.expr) -> list[ast.expr]:
@@ -383,9 +390,10 @@ def is_count(program: Program, file: File, node: ast.expr, seen: frozenset[objec
     match node:
         case ast.Call(func=ast.Attribute(value=inner, attr="sum")):
             return is_mask(inner) or any(is_mask(each) for _, each in assigned(program, file, inner))
-        case ast.Call(func=ast.Attribute(value=inner, attr="item" | "float" | "clamp" | "clamp_min" | "detach")):
-            return is_count(program, file, inner, seen)
-        case ast.Call(func=ast.Name(id="int"), args=[inner]):
+        case (
+            ast.Call(func=ast.Attribute(value=inner, attr="item" | "float" | "clamp" | "clamp_min" | "detach"))
+            | ast.Call(func=ast.Name(id="int"), args=[inner])
+        ):
             return is_count(program, file, inner, seen)
         case ast.Call(func=ast.Attribute(attr="numel")):
             return True
