@@ -183,3 +183,19 @@ def test_a_sum_and_its_count_are_summed_where_they_are_read() -> None:
     text = looped(loss + "seen += words.item()\nkept.append(total.item())")
     assert "sum_words = npu_port.sum_over_ranks(words)" in text and "seen += sum_words.item()" in text
     assert "sum_total = npu_port.sum_over_ranks(total)" in text and "kept.append(sum_total.item())" in text
+
+
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [
+        ("net.alpha = min(1.0, seen / 192)", True),
+        ("if seen > 192:\n    net.grow()", True),
+        ("if seen % 192 == 0:\n    net.save()", False),
+        ("kept.append(seen)", False),
+    ],
+)
+def test_a_count_of_steps_that_decides_is_a_remark(count: str, told: bool) -> None:
+    body = textwrap.indent(f"model(x).backward()\noptimizer.step()\nseen += 1\n{count}", " " * 4)
+    result = distributed(script(head=BEFORE, loop=f"for x in loader:\n{body}"))
+    counted = [each.message for each in result.findings if "counts the steps of one rank" in each.message]
+    assert len(counted) == told

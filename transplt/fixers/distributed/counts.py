@@ -46,10 +46,14 @@ def write_lengths(bench: Bench) -> None:
 
 
 def remark_progress(bench: Bench) -> None:
-    """One remark for each count of the samples of a share that is compared, or divided by how many there are to be."""
+    """One remark for each count of the samples of a share that is compared, or divided by how many there are to be; and
+    for each count of steps, but for one that comes around."""
     own = bench.own
-    counts = {slot for slot, (_, kept) in filled(own, sizes=True) if not kept}
-    for node in by_place(node for name in {slot[2] for slot in counts} for node in bench.file.scan.names.get(name, [])):
+    added = (each for loop in own.loops() for each in inner_nodes(loop, ast.AugAssign))
+    steps = {own.slot(each.target) for each in added if isinstance(each.value, ast.Constant)} - {None}
+    counts = {slot for slot, (_, kept) in filled(own, sizes=True) if not kept} | steps
+    names = {slot[2] for slot in counts if slot}
+    for node in by_place(node for name in names for node in bench.file.scan.names.get(name, [])):
         match parent(node):
             case ast.BinOp(left=left, op=ast.Div(), right=by) if left is node:
                 decides = not own.varies(by) and not tells_time(last_name(by))
@@ -59,7 +63,11 @@ def remark_progress(bench: Bench) -> None:
         if decides and not shows and (slot := own.slot(node)) in counts and slot is not None:
             counts.discard(slot)
             why = f"{slot[2]} counts the samples of one rank: a schedule by this count takes W times as many epochs"
-            bench.decide(node, _CODE, why, f"count those of all ranks here: {slot[2]} * npu_port.world_size()")
+            do = f"count those of all ranks here: {slot[2]} * npu_port.world_size()"
+            if slot not in steps:
+                bench.decide(node, _CODE, why, do)
+            elif not isinstance(getattr(parent(node), "op", None), ast.Mod):
+                bench.remark(node, "NPU348", why.replace("samples", "steps"), f"{do}, if it is to be as in one process")
 
 
 def remark_counted(bench: Bench, means: Collection[int]) -> None:
