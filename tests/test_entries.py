@@ -6,6 +6,7 @@ import pytest
 
 from transplt import migrate_source
 from transplt.base.settings import Settings
+from transplt.engine import engine
 from transplt.engine.engine import index_source, join_facts
 from transplt.engine.files.python_in import other_facts
 from transplt.flow.entry_points import Aside
@@ -740,3 +741,44 @@ def test_what_settings_name_is_trained_with(settings: str, late: dict[str, str])
     held = aside(files, "configs/coco.yaml", settings)
     assert {path: held.late(path) for path in late} == late
     assert held.holds("lib/coco.py") == ("lib/coco.py" not in late)
+
+
+@pytest.mark.parametrize(
+    ("head", "call", "first"),
+    [
+        ("for i, x in enumerate(loader):", "show.plot(x)", ("plot(",)),
+        ("for i, x in enumerate(loader):", "if i % every == 0:\n            loss = evaluate(x)", ("evaluate(",)),
+        ("for i in range(len(loader)):", "if i % (n // 10) == 0:\n            save_images(x)", ("save_images(",)),
+        # another counter, one that begins at 1, a remainder that 0 does not have, and what is asked besides
+        ("for i, x in enumerate(loader):", "if step % every == 0:\n            evaluate(x)", ()),
+        ("for i, x in enumerate(loader, 1):", "if i % every == 0:\n            evaluate(x)", ()),
+        ("for i, x in enumerate(loader, start=1):", "if i % every == 0:\n            evaluate(x)", ()),
+        ("for i in range(1, n):", "if i % every == 0:\n            evaluate(x)", ()),
+        ("for i, x in enumerate(loader):", "if i % every == every - 1:\n            evaluate(x)", ()),
+        ("for i, x in enumerate(loader):", "if i % every == 0 and args.show:\n            evaluate(x)", ()),
+        ("for i, x in enumerate(loader):", "if args.show:\n            evaluate(x)", ()),
+        # behind the loop, and what has another name
+        ("for i, x in enumerate(loader):", "pass\n    evaluate(x)", ()),
+        ("for i, x in enumerate(loader):", "draw(x)", ()),
+    ],
+)
+def test_what_the_first_step_calls_of_what_runs_between_steps(head: str, call: str, first: tuple[str, ...]) -> None:
+    body = f"def work():\n    {head}\n        loss.backward()\n        {call}\n"
+    assert entry_of(body.encode(), "train.py").first == first
+
+
+def test_what_follows_the_steps_of_an_epoch_comes_later() -> None:
+    body = "for epoch in range(9):\n    for x in loader:\n        loss.backward()\n    evaluate(x)\n"
+    assert entry_of(body.encode(), "train.py").first == ()
+
+
+@pytest.mark.parametrize(("every", "function"), [("i % 10 == 0", ""), ("i % 10 == 9", "plot()")])
+def test_a_function_of_another_file_that_the_first_step_calls(every: str, function: str) -> None:
+    files = {
+        "train.py": "from show import plot\nfor i, x in enumerate(loader):\n    loss.backward()\n"
+                    f"    if {every}:\n        plot(x)\n",
+        "show.py": "from torchvision.utils import make_grid\n\ndef plot(x):\n    return make_grid(x, range=(0, 1))\n",
+    }  # fmt: skip
+    project = join_facts([index_source(text.encode(), path, Settings()) for path, text in files.items()], Settings())
+    found = engine.migrate_source(files["show.py"].encode(), "show.py", Settings(), project).findings
+    assert [each.detail("function") for each in found if each.open] == [function]

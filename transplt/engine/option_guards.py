@@ -132,7 +132,8 @@ class _Behind:
         function = inner if isinstance(inner, FUNCTIONS) else enclosing_function(inner)
         owner = class_of_method(function) if function is not None and function.name == "__init__" else None
         name = owner.name if owner is not None else function.name if function is not None else ""
-        return "" if not name or _USUAL.fullmatch(name) else f"{name}()"
+        usual = not name or _USUAL.fullmatch(name) or f"{name}(" in self.project.first
+        return "" if usual else f"{name}()"
 
     def option_at(self, at: int, api: str = "") -> str:
         """The option behind which a byte offset stands; empty where it is met without one. The import of a part of

@@ -104,6 +104,17 @@ _HANDS_ON = re.compile(
     rb"super\(\)|ctx(?:\.\w+)*|[\w.]*(?:\b_\w*(?:C|backend)|\bbackend|_(?:C|cuda|ext|cpp|backend|kernels?))"
 )
 _INDENT = re.compile(rb"[ \t]*")
+#: Functions that run between steps, by their names, and a line that calls one.
+BETWEEN_STEPS = r"_?(?:dump|eval|evaluate|export|plot|save|test|validate|visuali[sz]e)(?:_\w+)?\("
+_BETWEEN = re.compile(
+    rb"^(?P<indent>[ \t]+)(?:\w[\w, \t]*=[ \t]*)?(?:\w+\.)*(?P<call>%b)" % BETWEEN_STEPS.encode(), re.M
+)
+#: What is true as a counter begins, and loops whose counter begins at 0.
+_OF_ZERO = re.compile(rb"if[ \t]+(\w+)[ \t]*%[ \t]*(?:\([^()\n]*\)|[\w.]+)[ \t]*==[ \t]*0[ \t]*:")
+_FROM_ZERO = re.compile(
+    rb"for[ \t]+\(?(\w+)\b[^\n]*[ \t]in[ \t][^\n]*"
+    rb"(?:enumerate\((?![^\n]*(?:start|,[ \t]*\d))|range\([^,\n]*\))"
+)
 _DIFFERENTIATES = re.compile(rb"[ \t]+(?:async[ \t]+)?def[ \t]+(?:backward|jvp|vjp)\b")
 #: What loads modules by names that are worked out.
 _LOADS_BY_NAME = Texts(
@@ -147,7 +158,8 @@ class Entry(NamedTuple):
     `given`: the texts that functions which build something are given first, `?` for what is not in sight; `asked`: what
     it uses of what it imports where an option is set; `loads_by_name`: it is no registry alone that loads modules.
     `tabled`: what a table of it takes from another file: `(name, option that is the key, its text)`. `trainer`: the
-    library without NPUs through which it trains, where it is written to be started.
+    library without NPUs through which it trains, where it is written to be started. `first`: the functions that run
+    between steps by their names, and that its first step calls all the same, `plot(`.
     """
 
     imports: tuple[str, ...] = ()
@@ -172,6 +184,7 @@ class Entry(NamedTuple):
     loads_by_name: bool = False
     tabled: tuple[tuple[str, str, str], ...] = ()
     trainer: str = ""
+    first: tuple[str, ...] = ()
 
     @property
     def taken(self) -> tuple[str, ...]:
@@ -276,7 +289,7 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
     return Entry(
         at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts,
         framework, tuple(sorted(unasked)), infers, never, tuple(sorted(selected)), _given(data),
-        asked, by_name, tuple(_tabled(data, own)), trainer,
+        asked, by_name, tuple(_tabled(data, own)), trainer, tuple(sorted(_in_first_step(data) if trains else ())),
     )  # fmt: skip
 
 
@@ -307,6 +320,27 @@ def _differentiates(data: bytes, at: int) -> bool:
             return _DIFFERENTIATES.match(data, header.start()) is not None
         at, depth = header.start(), len(header[1])
     return False
+
+
+def _in_first_step(data: bytes) -> set[str]:
+    """The functions that run between steps by their names which a loop that goes back calls in its first round."""
+    found = set()
+    for match in _BETWEEN.finditer(data):
+        header, counter = _above(data, match.start(), len(match["indent"])), b""
+        if header is not None and (asked := _OF_ZERO.match(data, header.start(2))) is not None:
+            header, counter = _above(data, header.start(), len(header[1])), asked[1]
+        if header is None or header[2] != b"for":
+            continue
+        counts = _FROM_ZERO.match(data, header.start(2))
+        back = data.rfind(b".backward(", header.end(), match.start())
+        if back >= 0 and (not counter or (counts is not None and counts[1] == counter)):
+            line = data.rfind(b"\n", 0, back) + 1
+            loop = _above(data, line, len(_INDENT.match(data, line)[0]))  # type: ignore[index]
+            while loop is not None and loop[2] not in (b"for", b"while"):
+                loop = _above(data, loop.start(), len(loop[1]))
+            if loop is not None and loop.start() == header.start():
+                found.add(match["call"].decode())
+    return found
 
 
 def _when(data: bytes, at: int, depth: int, torch: str) -> tuple[int, tuple[str, ...]]:

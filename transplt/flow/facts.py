@@ -155,6 +155,7 @@ class ProjectFacts(Memoized):
     given_at: dict[tuple[str, str], tuple[Constant, ...]] = field(default_factory=dict)  # see `met_options`
     published: frozenset[tuple[str, str]] = frozenset()  # paths and options that some command gives weights of others
     tabled: dict[str, frozenset[str]] = field(default_factory=dict)  # by package, and of all files (own_packages.py)
+    first: frozenset[str] = frozenset()  # functions between steps that the first step calls all the same: `plot(`
     bound: frozenset[str] = frozenset()  # paths of files whose classes derive from what stays for CUDA as a whole
     files: Files = field(default_factory=Files, compare=False, repr=False)  # those that this process has parsed
     _canonical: Memo = field(default_factory=Memo, init=False, compare=False, repr=False)
@@ -386,6 +387,7 @@ def _join_entries(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.imported = frozenset(name for each in entries.values() for name in (*each.imports, *each.called))
     joined.bound = _bound(joined, every, entries)
     joined.floors = frozenset(each for entry in entries.values() for each in entry.floors)
+    joined.first = frozenset(each for path, entry in in_order if not named_aside(path) for each in entry.first)
     joined.sets = frozenset(key for entry in entries.values() for key in entry.sets)
 
 

@@ -15,7 +15,7 @@ from transplt.base.language import Sentence, marked
 from transplt.engine.actions.kernels import LEADS, Engines, Kernels, Unit
 from transplt.engine.files.native_text import SOURCE_SUFFIXES
 from transplt.flow.entry_points import named_after
-from transplt.flow.entry_text import of_others
+from transplt.flow.entry_text import BETWEEN_STEPS, of_others
 from transplt.rules.packages import package_imported_as, what_to_do
 from transplt.rules.pages import Diagnostic, DiagnosticError, load
 from transplt.rules.support_tables import canonical
@@ -39,8 +39,7 @@ _REQUIRED, EXTRA, _TOO_OLD, _PYTHON = "NPU290", "NPU512", "NPU291", "NPU845"
 #: Packages that are replaced, by the code of their actions.
 _REPLACED = frozenset({"NPU510", "NPU511"})
 PACKAGES = _REPLACED | {EXTRA}
-#: Functions that run between steps, by their names.
-_AFTERWARDS = re.compile(r"_?(?:dump|eval|evaluate|export|plot|save|test|validate|visuali[sz]e)(?:_\w+)?\(")
+_AFTERWARDS = re.compile(BETWEEN_STEPS)
 _IN_A_FUNCTION = "; imported when "
 #: Codes of requirements in files of dependencies.
 _OF_DEPENDENCIES = "NPU84"
