@@ -289,7 +289,7 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
     return Entry(
         at_once, called, branched, guarded, trains, loads, starts, bound, options, keys, floors, acts,
         framework, tuple(sorted(unasked)), infers, never, tuple(sorted(selected)), _given(data),
-        asked, by_name, tuple(_tabled(data, own)), trainer, tuple(sorted(_in_first_step(data) if trains else ())),
+        asked, by_name, tuple(_tabled(data, own)), trainer, () if aside else _in_first_step(data),
     )  # fmt: skip
 
 
@@ -322,25 +322,23 @@ def _differentiates(data: bytes, at: int) -> bool:
     return False
 
 
-def _in_first_step(data: bytes) -> set[str]:
+def _in_first_step(data: bytes) -> tuple[str, ...]:
     """The functions that run between steps by their names which a loop that goes back calls in its first round."""
     found = set()
-    for match in _BETWEEN.finditer(data):
-        header, counter = _above(data, match.start(), len(match["indent"])), b""
-        if header is not None and (asked := _OF_ZERO.match(data, header.start(2))) is not None:
-            header, counter = _above(data, header.start(), len(header[1])), asked[1]
-        if header is None or header[2] != b"for":
+    for match in _BETWEEN.finditer(data) if _GOES_BACK.in_(data) else ():
+        loop, counter = _above(data, match.start(), len(match["indent"])), None
+        if loop is not None and (asked := _OF_ZERO.match(data, loop.start(2))) is not None:
+            loop, counter = _above(data, loop.start(), len(loop[1])), asked[1]
+        counts = _FROM_ZERO.match(data, loop.start(2)) if loop is not None else None
+        if loop is None or loop[2] != b"for" or counter not in (None, counts and counts[1]):
             continue
-        counts = _FROM_ZERO.match(data, header.start(2))
-        back = data.rfind(b".backward(", header.end(), match.start())
-        if back >= 0 and (not counter or (counts is not None and counts[1] == counter)):
-            line = data.rfind(b"\n", 0, back) + 1
-            loop = _above(data, line, len(_INDENT.match(data, line)[0]))  # type: ignore[index]
-            while loop is not None and loop[2] not in (b"for", b"while"):
-                loop = _above(data, loop.start(), len(loop[1]))
-            if loop is not None and loop.start() == header.start():
-                found.add(match["call"].decode())
-    return found
+        at = data.rfind(b".backward(", loop.end(), match.start())
+        around = _LINE.match(data, data.rfind(b"\n", 0, at) + 1) if at >= 0 else None
+        while around is not None and around[2] not in (b"for", b"while"):
+            around = _above(data, around.start(), len(around[1]))
+        if around is not None and around.start() == loop.start():
+            found.add(match["call"].decode())
+    return tuple(sorted(found))
 
 
 def _when(data: bytes, at: int, depth: int, torch: str) -> tuple[int, tuple[str, ...]]:

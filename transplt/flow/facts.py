@@ -386,9 +386,9 @@ def _join_entries(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     joined.aside = replace(aside, asked=asked_for(taking, joined.options), launching=scripts, taken=taken)
     joined.imported = frozenset(name for each in entries.values() for name in (*each.imports, *each.called))
     joined.bound = _bound(joined, every, entries)
-    joined.floors = frozenset(each for entry in entries.values() for each in entry.floors)
-    joined.first = frozenset(each for path, entry in in_order if not named_aside(path) for each in entry.first)
-    joined.sets = frozenset(key for entry in entries.values() for key in entry.sets)
+    joined.floors = frozenset(chain.from_iterable(entry.floors for entry in entries.values()))
+    joined.first = frozenset(chain.from_iterable(entry.first for entry in entries.values()))
+    joined.sets = frozenset(chain.from_iterable(entry.sets for entry in entries.values()))
 
 
 def _taken_by_notebooks(
