@@ -764,3 +764,18 @@ def test_an_item_of_what_a_call_returns_is_shared_out_behind_its_statement(made:
     found = output(script(head=head, loader="", loop=loop))
     line = "_, loader = get('train')\nloader = npu_port.shard(loader)\n"
     assert (line in found) is bool(wanted) and found.count("npu_port.shard(") == 1, found
+
+
+@pytest.mark.parametrize(
+    ("use", "open_"),
+    [
+        ("plan = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, steps_per_epoch=steps, epochs=3)", True),
+        ("print(steps)", False),
+    ],
+)
+def test_a_length_of_all_data_by_which_the_learning_rate_is_planned_is_left(use: str, open_: bool) -> None:
+    head = "def get(name):\n    return name, DataLoader(dataset, batch_size=8, shuffle=True)\n"
+    loop = f"_, loader = get('a')\nfor x in loader:\n    print(x)\nsteps = len(loader)\n{use}\n"
+    loop += "for x in loader:\n    model(x).backward()\n    optimizer.step()"
+    result = distributed(script(head=head, loader="", loop=loop))
+    assert [each.open for each in result.findings if "counts the batches of all" in each.message] == [open_]

@@ -7,10 +7,11 @@ import ast
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.sharing import DRAWN
 from transplt.program.loops import loop_head, loops_around
+from transplt.program.models import READS_OPTIMIZER
 from transplt.program.program import LOADERS
 from transplt.program.training import Loader, Training, loaders_of
-from transplt.syntax.nodes import by_place, call_of, keyword_of
-from transplt.syntax.scan import statement
+from transplt.syntax.nodes import by_place, call_of, keyword_of, of_kind
+from transplt.syntax.scan import chain, statement
 
 _OWN = "each rank draws its own, so the global batch is W times as large; what all ranks hold alike is not divided"
 #: The code of data that is not shared out.
@@ -80,7 +81,17 @@ def _remark_lengths(bench: Bench) -> None:
     for call in by_place(node for name in bench.file.scan.names.get("len", ()) if (node := call_of(name)) is not None):
         read = loaders_of(bench.program, bench.file, call.args[0]) if apart and len(call.args) == 1 else []
         if any(id(loader.call) in apart for loader in read):
-            bench.remark(call, *_LENGTH)
+            (bench.decide if _is_planned_by(bench, call) else bench.remark)(call, *_LENGTH)
+
+
+def _is_planned_by(bench: Bench, length: ast.Call) -> bool:
+    """True for a length that a schedule of the learning rate is given, or its name."""
+    readers: list[ast.AST] = [length]
+    match statement(length):
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            readers += bench.file.scan.names[name]
+    above = (each for reader in readers for each in of_kind(ast.Call, chain(reader)))
+    return any((bench.file.names.qualified(each.func) or "").startswith(READS_OPTIMIZER) for each in above)
 
 
 def _leave_whole(bench: Bench, node: ast.expr, why: str, help_: str, *, drawn: bool = False) -> None:
