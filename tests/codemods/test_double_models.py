@@ -117,3 +117,28 @@ _OPTION = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--def
 def test_a_default_type_that_an_option_asks_for(table: str, option: str, count: int) -> None:
     found = [each for each in migrate(table, files={"arguments.py": option}).findings if each.code == "NPU136"]
     assert len(found) == count and all("--default_dtype makes it the default" in each.message for each in found)
+
+
+#: `la` is trained, in two ways.
+TRAINED = "la.requires_grad = True\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("la = torch.tensor(np.log(x)).to(device)\n" + TRAINED, True),
+        ("net.la = torch.tensor(np.sqrt(2)).cuda()\nnet.la.requires_grad_()", True),
+        ("la = torch.tensor(np.log(x), device=device, requires_grad=True)", True),
+        ("la = nn.Parameter(torch.tensor(np.log(x))).to(device)", True),
+        ("la = torch.tensor(np.log(x)).to(device)", False),
+        ("la = torch.tensor(np.log(x), dtype=torch.float32).to(device)\n" + TRAINED, False),
+        ("la = torch.tensor(float(np.log(x))).to(device)\n" + TRAINED, False),
+        ("la = torch.tensor(np.log(x))\n" + TRAINED, False),
+        ("la = torch.tensor(np.argmax(x)).to(device)\n" + TRAINED, False),
+        ("la = torch.tensor(np.log(x), device=device, requires_grad=False)", False),
+    ],
+)
+def test_a_trained_number_that_numpy_made(body: str, told: bool) -> None:
+    source = f"import numpy as np\n{HEAD}\ndef f(x, device, net):\n{textwrap.indent(body, '    ')}\n"
+    found = [each.message for each in migrate(source).findings if each.code == "NPU136"]
+    assert ["trained number is float64" in each for each in found] == [True] * told

@@ -112,7 +112,7 @@ def _makes_module(work: Work, call: ast.Call) -> bool:
 
 def _is_used_as_one(work: Work, name: ast.expr) -> bool:
     return any(
-        call_of(node) is not None and _same(node.value, name)
+        call_of(node) is not None and same_variable(node.value, name)
         for method in _OF_MODULES
         for node in work.scan.attributes.get(method, ())
     )
@@ -122,24 +122,25 @@ def _on_card(work: Work, call: ast.Call, made: ast.expr) -> bool:
     """True for a model that this call, those around it or another statement of the file put on the card."""
     node: ast.AST = call
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if _moves(work, node):
+        if moves(work, node):
             return True
         node = node.func.value
     above = parent(call)
     while isinstance(above, ast.Attribute) and (outer := call_of(above)) is not None:
-        if _moves(work, outer):
+        if moves(work, outer):
             return True
         above = parent(outer)
     if isinstance(made, ast.Call):
         return False
     return any(
-        (other := call_of(node)) is not None and _same(_without_moves(node.value), made) and _moves(work, other)
+        (other := call_of(node)) is not None and same_variable(_without_moves(node.value), made) and moves(work, other)
         for name in sorted(names_of(MODULE, "to_card"))
         for node in work.scan.attributes.get(name, ())
     )
 
 
-def _moves(work: Work, call: ast.Call) -> bool:
+def moves(work: Work, call: ast.Call) -> bool:
+    """True for a call that puts what it is called of on a card."""
     last = last_name(call.func)
     if last in ("cuda", "npu"):
         return True
@@ -147,6 +148,6 @@ def _moves(work: Work, call: ast.Call) -> bool:
     return last == "to" and any(names_device(work, each) and string_of(each) != "cpu" for each in given)
 
 
-def _same(node: ast.expr, other: ast.expr) -> bool:
+def same_variable(node: ast.expr, other: ast.expr) -> bool:
     """True for two spellings of one variable, read or set."""
     return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == ast.unparse(other)
