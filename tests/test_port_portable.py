@@ -218,14 +218,32 @@ def left_of(*left: Action, **more: object) -> list[str]:
 
 
 def test_a_long_text_is_cut() -> None:
-    lines = left_of(*(action(f"Replace x{number}", f"a{number}.py:1") for number in range(80)))
-    assert len(lines) == MOST and lines[-1] == f"- and {81 - MOST} more"
+    lines = left_of(*(action(f"Move x{number}", f"a{number}.py:1", code="NPU137") for number in range(80)))
+    assert len(lines) == MOST and lines[-1] == f"- and {81 - MOST} more, met later"
     assert left_of(action("Do it", *[f"a{number}.py:1" for number in range(5)])) == []
-    assert left_of(action(f"Move{' far' * 150}", "a.py:1"), action("Move", "b.py:1")) == [
-        f"- Move{' far' * 150} (`a.py:1`)", "- and 1 more"
-    ]  # fmt: skip
+    far = [action(f"Move{' far' * 150}", "a.py:1", code="NPU137"), action("Move", "b.py:1", code="NPU137")]
+    assert left_of(*far) == [f"- Move{' far' * 150} (`a.py:1`)", "- and 1 more, met later"]
     (line,) = left_of(action("Move it", *[f"a{number}.py:1" for number in range(5)]))
     assert line == "- Move it (`a0.py:1`, `a1.py:1`, `a2.py:1` and 2 more)"
+
+
+@pytest.mark.parametrize(
+    ("title", "of"),
+    [
+        ("Replace x", {"blocks": "first step", "option": "--x"}),
+        ("Replace x", {}),  # a package that NPUs lack
+        ("Update x: y imports it, and is gone", {"code": "NPU293"}),
+    ],
+)
+def test_what_stops_a_program_is_named_however_long_the_text_is(title: str, of: dict[str, Any]) -> None:
+    others = [action(f"Move x{number}", f"a{number}.py:1", code="NPU137") for number in range(80)]
+    (first, *_, last) = left_of(*others, action(title, "net.py:1", **of))
+    assert "`net.py:1`" in first and last == f"- and {82 - MOST} more, met later"
+    names = [action("Move {name} there", f"{name}.py:1", api=name) for name in ("k0", "k1", "k2", "k3", "k4")]
+    said = "- Move k0 and k1 and k2 and k3 and k4 there (`k0.py:1`, `k1.py:1`, `k2.py:1` and 2 more)"
+    assert left_of(*names) == [said]
+    text = body([], ["x"], "", None, None, [], [], stopped={f"{name}.py": f"stop at import {name}" for name in "abc"})
+    assert "on an NPU stop at import a, or stop at import b, or stop at import c.\n" in text
 
 
 @pytest.mark.parametrize(
@@ -470,6 +488,17 @@ def test_what_is_not_ported_is_said_first(project: Path) -> None:
     why = "`train_net.py`, `net.py`. Programs that come to them on an NPU stop at import flash_attn."
     assert f"**Not ported**: {why}\n" in text
     assert "Add the NPU case" not in text and "net.py" not in git(project, "diff", "--name-only", "main", "npu-port")
+
+
+@pytest.mark.parametrize("other", ["import megablocks", "from flash_attn.losses.cross_entropy import CrossEntropyLoss"])
+def test_an_adaptor_of_one_package_ports_no_file_that_stops_at_another(project: Path, other: str) -> None:
+    flash = "import torch\nfrom flash_attn import flash_attn_func\n{}\nx = torch.ones(1).cuda()\n"
+    both = "import both\n\nprint(both.x.cuda())\n"
+    commit(project, "flash", net=flash.format(""), both=flash.format(f"{other}\n"), train_both=both)
+    text = port(project, "--adapt", "attention")[0]
+    assert "**Not ported**: `train_both.py`, `both.py`. Programs that come to them on an NPU stop at import" in text
+    changed = git(project, "diff", "--name-only", "main", "npu-port").split()
+    assert "net.py" in changed and "train_both.py" not in changed
 
 
 @pytest.mark.parametrize(

@@ -149,22 +149,24 @@ def is_harmless(project: ProjectFacts, layout: ImportLayout, init: str) -> bool:
 
 
 def stop_of(project: ProjectFacts, path: str, settings: Settings) -> str:
-    """What stops whatever comes to a file, in words; empty where nothing does, or adaptors are to cure it."""
-    return "" if settings.adapt else project.once(_stopped).get(path, "")
+    """What stops whatever comes to a file, in words; empty where nothing does, or an adaptor is to cure it."""
+    attention, trainers = (settings.asks_for(f"adapt:{name}") for name in ("attention", "lightning"))
+    return project.once(_stopped, attention, trainers).get(path, "")
 
 
-def _stopped(project: ProjectFacts) -> dict[str, str]:
+def _stopped(project: ProjectFacts, attention: bool, trainers: bool) -> dict[str, str]:
     """What programs do before they come to a file: it cannot be imported where there is no CUDA, or scripts alone lead
-    to it that train through a library which takes CUDA or the CPU.
+    to it that train through a library which takes CUDA or the CPU; but for what is adapted.
     """
     layout, aside, placing = project.once(layout_of), project.aside, project.placing
-    ends = {**dict(aside.trainers), **aside.failing}
+    failing = {path: why for path, why in aside.failing.items() if not (attention and path in aside.adapted)}
+    ends = {**({} if trainers else aside.trainers), **failing}
     tops = ((path, outermost_package(path, placing)) for path in layout.edges if path not in ends)
     begun = [path for path, top in tops if is_started(project, layout, path)
              or (top and is_installed(project, posixpath.dirname(top)))]  # whose users import it  # fmt: skip
     living = closure(begun, lambda path: (edge.target for edge in layout.edges[path]))
     alive = {*living} - ends.keys()
-    reached = ((each, why) for path, why in aside.trainers.items() for each in reached_from(layout, path))
+    reached = ((each, why) for path, why in ends.items() if path not in failing for each in reached_from(layout, path))
     found = _but_of_halves(project, {**{each: why for each, why in reached if each not in alive}, **ends})
     colab = (path for path, facts in placing.items() if path.endswith(".ipynb") and COLAB in facts.imported)
     return {**dict.fromkeys(_old_code(project, layout), OLD), **dict.fromkeys(colab, ON_COLAB), **found}

@@ -18,6 +18,7 @@ from transplt.flow.asked_names import unmet
 from transplt.flow.entry_text import NVML, Entry, of_others, third_party
 from transplt.flow.option_defaults import joined
 from transplt.rules.packages import fails_to_load
+from transplt.rules.taken_over import is_known
 from transplt.syntax.modules import PROSE, named_aside, outermost_package
 
 #: Scripts for what comes after training, by the names that they are given, in whatever language.
@@ -65,6 +66,7 @@ class Aside:
     asked: Mapping[str, str] = field(default_factory=dict)  # by name: the option that all who import it ask first
     tabled: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by path too: what is chosen from a table
     failing: Mapping[str, str] = field(default_factory=dict)  # by path: what its programs do where no CUDA is, in words
+    adapted: frozenset[str] = frozenset()  # those of them that an adaptor cures
     trainers: Mapping[str, str] = field(default_factory=dict)  # by path: so where it trains through what takes no NPU
     programs: Mapping[str, bool] = field(default_factory=dict)  # by path, what is started to train: may load any module
 
@@ -132,6 +134,7 @@ class _Tree:
     switches: dict[str, str] = field(default_factory=dict)  # what is imported where an entry of settings is set
     leads: dict[str, set[str]] = field(default_factory=dict)
     failing: dict[str, str] = field(default_factory=dict)  # what cannot be imported where there is no CUDA, and why
+    adapted: set[str] = field(default_factory=set)  # those of them that an adaptor cures
     alone: dict[str, set[str]] = field(default_factory=dict)  # by folder: what its scripts import by the bare name
     taken: dict[str, set[str]] = field(default_factory=dict)  # names that other files import, by path, `*` for all
     imported: set[str] = field(default_factory=set)  # what some file imports
@@ -174,17 +177,19 @@ class _Tree:
         """By path: the import that stops a file as it is loaded where there is no CUDA, its own or that of what it
         imports, packages around included; not those of a script that nobody imports as a part of them.
         """
-        found: dict[str, str] = {}
+        found: tuple[dict[str, str], dict[str, str]] = ({}, {})
         leads: dict[str, set[str]] = {}
         for path, entry in self.entries.items():
             fails = (each for each in entry.imports if fails_to_load(each) or each == NVML)
-            names = (each for each in fails if not self._imported(each, path))
-            if name := next(names, ""):
-                at = "nvmlInit()" if name == NVML else f"import {name.partition('.')[0]}"
-                found[path] = f"stop at {at} ({path})"
+            if names := [each for each in fails if not self._imported(each, path)]:
+                tops = dict.fromkeys(each.partition(".")[0] for each in names if each != NVML)
+                at = f"import {' and '.join(tops)}" if tops else "nvmlInit()"
+                found[all(map(is_known, names))][path] = f"stop at {at} ({path})"
             around = _packages_above(path) if path in self.imported or not entry.starts else ()
             leads[path] = {*self.at_once[path], *around}
-        return _leading_to(found, self.entries, leads)
+        sure, adapted = (_leading_to(each, self.entries, leads) for each in found)
+        self.adapted = {*adapted} - {*sure}
+        return {**adapted, **sure}
 
     def _take(self, owners: Mapping[str, str], by: str) -> None:
         """Notes what one file takes from others: `m.f` is one name, `m` alone is all of it."""
@@ -261,7 +266,7 @@ def aside_of(
     taken = {path: frozenset(names) for path, names in tree.taken.items()}
     never = dict.fromkeys(_of_another_torch(tree), "need another release of torch")
     plain = Aside(untorched=_untorched(tree), taken=taken, whole=frozenset(tree.whole),
-                  failing={**never, **tree.failing}, trainers=by)  # fmt: skip
+                  failing={**never, **tree.failing}, trainers=by, adapted=frozenset(tree.adapted))  # fmt: skip
     if not trains:
         return _late(plain, meant, set(), meant, tree, set(), _for_users(meant, tree))
     foreign = _foreign(trains, tree, started)

@@ -66,3 +66,8 @@ def _package(row: Mapping[str, Any]) -> Package:
         tuple(row["distributions"]), other.get("package", ""), tuple(other.get("names", ())),
         other.get("distribution", ""),
     )  # fmt: skip
+
+
+def is_known(name: str) -> bool:
+    """True for a name of such a package, or a module with names, that something takes the place of."""
+    return any(each.knows(name) or each.has_module(name) for each in packages().values())

@@ -31,9 +31,11 @@ from transplt.rules.since import only_older
 
 #: So many things to do are listed, and so many places or names of one, files and reasons.
 MOST = 8
-_MOST_OF_ONE, _MOST_FILES, _MOST_WHYS = 3, 4, 2
+_MOST_OF_ONE, _MOST_FILES = 3, 4
 #: The imports of kernels: their sources stay, whatever comes to them.
 _OF_KERNELS = ("NPU553", "NPU554")
+#: What fails to be imported, wherever that is.
+_OF_IMPORTS = (*_OF_KERNELS, "NPU510", "NPU512")
 #: Titles of what somebody has to look at, or to decide, before it is known to stop anything; of what stays for CUDA.
 _PERHAPS = re.compile(
     r"Add the NPU case|Check(?! out)|Decide (?!what an)|Do (?!not)|Find out|Keep (?!NPUs)|Test |"
@@ -83,8 +85,11 @@ def body(
     if apart := [f"“{visible(each)}”" for each in dict.fromkeys(commits) if each in subjects]:
         lines += [f"{', '.join(apart)}: not for NPUs, and can be merged alone.", ""]
     lines += ["## What was proved", "", *_proved(run, proof, checks)]
-    room = _WORDS - len(" ".join(lines).split()) - len("## What is left - and 9 more".split())
-    items = _at_most([*_items(parts)], room)
+    room = _WORDS - len(" ".join(lines).split()) - len("## What is left - and 9 more, met later".split())
+    # What stops an import or a first step is named, however much there is.
+    named = [each for each in parts if each.blocks != "later" or not {*each.codes}.isdisjoint(_OF_IMPORTS)
+             or " import" in each.title]  # fmt: skip
+    items = _at_most([*_items(named)], [*_items([each for each in parts if each not in named])], room)
     known = f"is known {'for certain ' * (len(sure) < len(stops))}that stops it on an NPU."
     told = items or [f"Nothing {'else ' * bool(first or {*stopped.values()}.difference(NO_STOP))}{known}"]
     lines = lines if commits else ["## What this does", "", "No change: there is nothing in this project to convert."]
@@ -122,7 +127,7 @@ def _first(first: Sequence[Action], programs: Mapping[str, Collection[str]]) -> 
         some = len(known) == len(places) and len(ends) < len(programs)
         names = first_of([f"`{visible(each)}`" for each in sorted(ends, key=_by_name)], _MOST_FILES)
         which = f"**In part**: on an NPU {names} stop{'s' * (len(ends) == 1)}" if some else NOT_READY
-        yield from (f"{which} until this is done:", "", *_at_most([*_items(first)]), "")
+        yield from (f"{which} until this is done:", "", *_items(first), "")
 
 
 def _stays(stopped: Mapping[str, str]) -> Iterator[str]:
@@ -131,7 +136,7 @@ def _stays(stopped: Mapping[str, str]) -> Iterator[str]:
     for kind, files in sorted(kinds.items()):
         whys = [*dict.fromkeys(visible(stopped[each]).partition(" (")[0] for each in files)]
         named = first_of([f"`{visible(each)}`" for each in files], _MOST_FILES)
-        why = f". Programs that come to {'them' if files[1:] else 'it'} on an NPU {first_of(whys, _MOST_WHYS, ', or ')}"
+        why = f". Programs that come to {'them' if files[1:] else 'it'} on an NPU {', or '.join(whys)}"
         yield from (f"**Not ported**: {named}{f': {kind}' if kind else why}.", "")
 
 
@@ -140,12 +145,15 @@ def _by_name(path: str) -> tuple[bool, int, str]:
     return not TO_TRAIN.search(path), path.count("/"), path
 
 
-def _at_most(items: list[str], room: int = _WORDS) -> list[str]:
-    """The first lines of a list, for which so many words have `room`, and how many more there are."""
+def _at_most(named: list[str], rest: list[str], room: int) -> list[str]:
+    """All lines that are `named`, as many of the `rest` as so many words have `room` for, and how many more are met
+    later.
+    """
+    items = [*named, *rest]
     words = [*accumulate(len(each.split()) for each in items)]
     most = len(items) if not items[MOST:] and words[-1:] <= [room] else MOST - 1
-    fit = max(sum(each <= room for each in words[:most]), 1)
-    return [*items[:fit], f"- and {len(items) - fit} more"] if items[fit:] else items
+    fit = max(sum(each <= room for each in words[:most]), len(named), 1)
+    return [*items[:fit], f"- and {len(items) - fit} more, met later"] if items[fit:] else items
 
 
 def _is_met_first(part: Action) -> bool:
@@ -200,7 +208,7 @@ def _items(parts: Sequence[Action]) -> Iterator[str]:
         places = [f"`{visible(at.path)}:{line}`" for at in part.places if at.path in paths for line in at.lines]
         same.setdefault((title.replace(name, "{}", 1) if name else title, *when), []).append((name, places))
     for (title, *when), found in same.items():
-        names = first_of([name for name, _ in found], _MOST_OF_ONE, " and ")
+        names = " and ".join(dict.fromkeys(name for name, _ in found))
         where = first_of([place for _, places in found for place in places], _MOST_OF_ONE)
         title = title.replace(" kernel {}", " kernels {}") if len(found) > 1 else title
         yield f"- {title.replace('{}', names, 1)} ({'; '.join(filter(None, [', '.join(when), where]))})"
