@@ -707,6 +707,21 @@ def test_mixed_precision_that_is_not_only_called(source: str) -> None:
     check_stays(source, "NPU103")
 
 
+_STATE = """\
+state = {{"enabled": torch.is_autocast_enabled({0}), "dtype": torch.{1}({0})}}
+with {2}**state):
+    f()
+"""
+
+
+def test_the_state_of_mixed_precision_and_what_gets_it_are_asked_together() -> None:
+    before = _STATE.format("", "get_autocast_gpu_dtype", "torch.cuda.amp.autocast(")
+    pins = {"oldest_torch": "2.4", "pins": (("torch", ">=2.4"),)}
+    check(before, _STATE.format("DEVICE_TYPE", "get_autocast_dtype", "torch.autocast(DEVICE_TYPE, "), **pins)
+    check_stays(before, "NPU123", oldest_torch="2.3", pins=(("torch", ">=2.3"),))  # which takes no device
+    check_stays(before, "NPU103", oldest_torch="2.3", pins=(("torch", ">=2.3"),))
+
+
 @pytest.mark.parametrize(
     ("use", "told"), [("", False), ("scaler = 1", False), ("run(autocast)", True), ("__all__ = ['autocast']", True)]
 )

@@ -265,8 +265,8 @@ def test_errors_that_were_carried_out_would_stop_a_card(tmp_path: Path) -> None:
     report = judge(process(findings=found), migration=Migration(tmp_path, "2.13", ()))
     assert (report.verdict.word, report.reasons) == ("stops", ["findings"])
     assert report.verdict.sentence == (
-        "train.py:9: NPU101 torch.cuda.X: use torch.npu.X, and 1 more; a real card would stop there, but an option "
-        "told the emulator to continue"
+        "train.py:9: NPU101 torch.cuda.X: use torch.npu.X, and 1 more; the program went on after it, which it may not "
+        "do on a card"
     )
 
 

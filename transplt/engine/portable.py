@@ -65,6 +65,11 @@ _ONLY_CUDA = re.compile(r"^(?:supports_cuda|has_apex|has_cuda_(?:ext|kernels?)\w
 #: The arguments of torch.cuda.amp.autocast, which torch.autocast has in another order.
 _OF_AUTOCAST = ("enabled", "dtype", "cache_enabled")
 _SCALER_OF_TORCH = "2.3"
+#: What is asked of mixed precision: that of CUDA, unless the device is named, which torch takes from here on.
+_OF_AMP = {f"torch.{each}": f"torch.{each.replace('_gpu', '')}" for each in (
+    "is_autocast_enabled", "set_autocast_enabled", "get_autocast_gpu_dtype", "set_autocast_gpu_dtype",
+)}  # fmt: skip
+_STATE_OF_TORCH = "2.4"
 #: The first torch with torch.autocast.
 _AUTOCAST_OF_TORCH = "1.10"
 _CUDA_ACTIVITY = "torch.profiler.ProfilerActivity.CUDA"
@@ -98,7 +103,8 @@ def adapt(work: Work) -> None:
         except Stays as why:
             stays = edit.message.partition(" -> ")[0]
             message, help_ = f"not portable: {stays}: {why}", why.help or portable_advice(edit.code, edit.api)
-            work.add(work.note(edit.node, edit.code, message, api=edit.api, help=help_ or _OTHER))
+            blocks = "later" if forms.is_data else ""  # nobody sees which program loads it
+            work.add(work.note(edit.node, edit.code, message, api=edit.api, help=help_ or _OTHER, blocks=blocks))
         else:
             for each in new:
                 work.add(each)
@@ -123,6 +129,10 @@ class _Forms(Form):
         older = may_be_older(asked, _AUTOCAST_OF_TORCH)
         # No pin is not the newest; of a file alone nobody knows what its project asks for.
         self.own_autocast = older or (work.project.known and not only_newer(asked, _AUTOCAST_OF_TORCH))
+        # Whether the file asks for the mixed precision of CUDA, and no device can be given.
+        self.asks_cuda = any(edit.api in _OF_AMP for edit in planned) and (
+            version_key(self.oldest) < version_key(_STATE_OF_TORCH)
+        )
         self.dividing: dict[ast.If | None, bool] = {}  # whether batches are divided there
         self.only: dict[ast.AST, str] = {}  # what no NPU has, by the question that names it
         self.asked: dict[ast.BoolOp, ast.Attribute | None] = {}  # by a chain of `and`
@@ -266,6 +276,8 @@ class _Forms(Form):
                 return self._imported(edit, node)
             case "NPU103", ast.Attribute() | ast.Name() if edit.api in (*_AUTOCAST, *_SCALER):
                 return [self._amp(edit, node)]
+            case "NPU103" | "NPU123", _ if edit.api in _OF_AMP:
+                return [self._state(edit, node)]
             case _, ast.Attribute() | ast.Name() if edit.api in _REPLACED:
                 return [self._replaced(edit, node, _REPLACED[edit.api])]
             case "NPU111", ast.Attribute(value=value) if edit.api in _HAS_BACKEND:
@@ -426,10 +438,25 @@ class _Forms(Form):
         found.imports = imports
         return found
 
+    def _state(self, edit: Edit, node: ast.expr | ast.stmt | ast.arg) -> Edit:
+        """`torch.is_autocast_enabled()` -> `torch.is_autocast_enabled(DEVICE_TYPE)`."""
+        call = node if isinstance(node, ast.Call) else call_of(node)
+        if call is None:
+            raise Stays("it is not called here")
+        if self.asks_cuda:
+            raise Stays(f"it takes a device from torch {_STATE_OF_TORCH} on")
+        target = _OF_AMP[edit.api]
+        change = one_after_the_other(calling(target), with_first(self.name(edit, "DEVICE_TYPE")))
+        found = self.edit(edit, call, edit.code, edit.api, f"{target}(DEVICE_TYPE)", change)
+        found.imports = needed_import(self.work, target, call)
+        return found
+
     def _named(self, edit: Edit, call: ast.Call, *more: Transform) -> Transform:
         """The call with names for the arguments of an autocast, and what else is done to it."""
         if any(isinstance(each, ast.Starred) for each in call.args):
             raise Stays("its arguments are not written out")
+        if self.asks_cuda and any(word.arg is None for word in call.keywords):
+            raise Stays("what it is given was asked of CUDA")
         named = []
         if edit.api in _AUTOCAST:
             named = [with_named(at, name) for at, name in enumerate(_OF_AUTOCAST[: len(call.args)])]

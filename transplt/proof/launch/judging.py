@@ -121,7 +121,7 @@ def judge(facts: Facts) -> Verdict:
         return Verdict(Word.STOPS if known else Word.NOT_RUN, why)
     if facts.errors:
         what = _first_and_count(facts.errors)
-        return Verdict(Word.STOPS, f"{what}; a real card would stop there, but an option told the emulator to continue")
+        return Verdict(Word.STOPS, f"{what}; the program went on after it, which it may not do on a card")
     if not facts.calls:
         return Verdict(
             Word.NOT_RUN, f"nothing was computed on the NPU, though the script finished ({_why_nothing(facts)})"

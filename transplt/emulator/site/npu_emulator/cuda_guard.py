@@ -273,15 +273,10 @@ def _guard_silent(torch: Any) -> None:
             "give device_type='npu'",
             lambda a, k: k.get("device_type") == "cuda",
         )
-    for name in ("set_autocast_gpu_dtype", "get_autocast_gpu_dtype"):
-        _wrap(
-            torch,
-            name,
-            codes.AMP,
-            f"torch.{name}",
-            "use torch.npu." + name.replace("_gpu", ""),
-            lambda a, k: True,
-        )
+    # A question is answered for CUDA, and stops no card.
+    for name, level in (("set_autocast_gpu_dtype", "error"), ("get_autocast_gpu_dtype", config.probes)):
+        hint = "use torch.npu." + name.replace("_gpu", "")
+        _wrap(torch, name, codes.AMP, f"torch.{name}", hint, lambda a, k: True, level)
 
     original = torch._C.TensorBase.is_cuda
 
