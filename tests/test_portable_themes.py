@@ -429,6 +429,25 @@ def test_a_gate_stays_with_the_string_that_it_guards(source: str) -> None:
     assert said(result, "NPU203")
 
 
+_RESUME = """\
+import torch
+if {}torch.cuda.is_available():
+    {}
+else:
+    {}
+"""
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_a_gate_stays_with_a_word_of_cuda_that_it_guards(negated: bool) -> None:
+    """On an NPU the other side goes on as it did; with as much again that is written, only what is left would stop."""
+    left, other = "s = restore(p, lambda s, l: s.cuda(0))", "s = restore(p)"
+    for more, stays in (("", True), ("; torch.cuda.synchronize()", True), ("; torch.cuda.synchronize()" * 2, False)):
+        sides = [other, left + more] if negated else [left + more, other]
+        text = ported(_RESUME.format("not " * negated, *sides)).data.decode()
+        assert ("torch.cuda.is_available()" in text) == stays
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

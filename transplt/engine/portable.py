@@ -48,6 +48,7 @@ _THEMES = frozenset(each.name for each in GROUPS)
 _GATE = "torch.cuda.is_available"
 #: Findings on strings that may name the device.
 _STRINGS = ("NPU201", "NPU203")
+_NOT_PORTABLE = "not portable: "
 #: Names of torch.cuda that stand for a name of torch itself, and become it: the same class since torch 2.5.
 _ALIASES = ("torch.cuda.OutOfMemoryError",)
 _AUTOCAST = ("torch.cuda.amp.autocast", "torch.cuda.amp.autocast_mode.autocast")
@@ -102,7 +103,7 @@ def adapt(work: Work) -> None:
             new = forms.of(edit)
         except Stays as why:
             stays = edit.message.partition(" -> ")[0]
-            message, help_ = f"not portable: {stays}: {why}", why.help or portable_advice(edit.code, edit.api)
+            message, help_ = f"{_NOT_PORTABLE}{stays}: {why}", why.help or portable_advice(edit.code, edit.api)
             blocks = "later" if forms.is_data else ""  # nobody sees which program loads it
             work.add(work.note(edit.node, edit.code, message, api=edit.api, help=help_ or _OTHER, blocks=blocks))
         else:
@@ -220,21 +221,27 @@ class _Forms(Form):
         return behind or (edit.api == _GATE and self._guards_what_stays(node))
 
     def _guards_what_stays(self, node: ast.AST) -> bool:
-        """True for a question in front of a string that stays with a finding, where nothing else there is written: the
-        two belong together, as in `if torch.cuda.is_available(): names.append("cuda")`.
+        """True for a question in front of what stays with a finding, where no more than that is written there: they
+        belong together, as in `if torch.cuda.is_available(): names.append("cuda")`. What may be a device, or not,
+        counts where nothing is written.
         """
         above = next((each for each in chain(node) if isinstance(each, (ast.If, ast.IfExp))), None)
         if above is None or not self.left or not any(each is node for each in ast.walk(above.test)):
             return False
-        inside = [*nodes_in(above.body if isinstance(above.body, list) else [above.body])]
-        return not any(id(each) in self.written for each in inside) and any(
-            isinstance(each, ast.Constant) and self.work.source.extent(each) in self.left for each in inside
-        )
+        negated = isinstance(above.test, ast.UnaryOp) and isinstance(above.test.op, ast.Not)
+        side = above.orelse if negated else above.body
+        inside = [*nodes_in(side if isinstance(side, list) else [side])]
+        extents = {self.work.source.extent(each) for each in inside if isinstance(each, ast.expr)} & self.left.keys()
+        written = sum(id(each) in self.written for each in inside)
+        return bool(extents) and written <= sum(map(self.left.__getitem__, extents))
 
     @cached_property
-    def left(self) -> set[Extent]:
-        """Where strings stay with a finding; gates look last, when all others have said so."""
-        return {note.extent for note in self.work.notes if note.code in _STRINGS}
+    def left(self) -> dict[Extent, bool]:
+        """Where strings, and what has no form, stay with a finding, and whether that is sure; gates look last, when all
+        others have said so.
+        """
+        return {note.extent: note.message.startswith(_NOT_PORTABLE) for note in self.work.notes
+                if note.code in _STRINGS or note.message.startswith(_NOT_PORTABLE)}  # fmt: skip
 
     @cached_property
     def written(self) -> set[int]:
@@ -411,7 +418,7 @@ class _Forms(Form):
                 if is_type(node):
                     self.work.add(self.work.keep(node, "local-type"))
                 elif id(node) not in self.planned and rule is not None and rule.renames:
-                    message = f"not portable: {full}: {why}"
+                    message = f"{_NOT_PORTABLE}{full}: {why}"
                     help_ = why.help or portable_advice(rule.code, full)
                     self.work.add(self.work.note(node, rule.code, message, api=full, help=help_ or _OTHER))
         return new, whole
