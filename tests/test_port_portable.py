@@ -288,10 +288,16 @@ def test_what_a_function_does_is_in_the_program_all_the_same() -> None:
 
 def test_a_device_that_a_configuration_names_is_left() -> None:
     title = "Set npu or hccl on NPU hosts where scripts and configurations name a device or backend"
-    lines = left_of(action(title, "config.yaml:2", code="NPU821", api="cuda"))
-    assert lines == [f"- {title} (`config.yaml:2`)"]
-    lines = left_of(action(title, "config.yaml:2", code="NPU821", api="nccl"))
-    assert lines == ["- With several NPUs set hccl where a configuration names nccl (`config.yaml:2`)"]
+    device = {"code": "NPU821", "details": (("key", "train.device"),)}
+    lines = left_of(action(title, "config.yaml:2", api="cuda:0", **device))
+    assert lines == ["- On hosts with NPUs set `train.device: npu:0` (`config.yaml:2`)"]
+    lines = left_of(action(title, "config.yaml:2", code="NPU821", api="nccl", details=(("key", "backend"),)))
+    assert lines == ["- With several NPUs set `backend: hccl` (`config.yaml:2`)"]
+    about = "On CUDA and on a CPU the program does what it did.{}\n".format
+    decides = " But `c.yaml` names the device: on an NPU start the program with `train.device=npu`, or set that there."
+    for api, said in (("cuda", decides), ("nccl", "")):
+        text = body(["device.py"], ["x"], "torch 2.6", None, None, [], [action(title, "c.yaml:2", api=api, **device)])
+        assert about(said) in text
     assert left_of(action(title, "a.yaml:2", code="NPU821", api="cuda", blocks="tidy")) == []  # nobody reads it
 
 

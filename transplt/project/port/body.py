@@ -45,14 +45,15 @@ _PERHAPS = re.compile(
 _NEWER = re.compile(r": newer releases of \S+ refuse or ignore them|(?<=: removed) in newer releases")
 _REPLACE = re.compile(r"^Replace (.+?)(?:, or rewrite (?:it|them) for the NPU)?(?=:|$)")
 _CODE = re.compile(r"(?:(?<!setup)\.py|\.gitmodules)\Z")
-_OF_BACKENDS = "With several NPUs set hccl where a configuration names nccl"
+_FOR_NPUS = {"cuda": "npu", "nccl": "hccl"}
 #: A value that the code reads as a device or backend.
 _CONFIGURED = "NPU821"
 #: In one line each, since line breaks stay in a pull request.
 _ABOUT = (
     "The accelerator is chosen in {}: an NPU if torch_npu is installed and finds one, else CUDA as before. On "
-    "CUDA and on a CPU the program does what it did."
+    "CUDA and on a CPU the program does what it did.{}"
 )
+_DECIDES = " But {} {} the device: on an NPU start the program with {}, or set that there."
 _NONE: Mapping[str, Any] = {}
 #: After these a program goes on: old pins, CUDA's mixed precision (float32 elsewhere), files that may be of a GPU.
 _GOES_ON = (TOO_OLD, "NPU103", "NPU152")
@@ -80,7 +81,7 @@ def body(
     # What stops a file that stays stops the training that comes to it.
     first = [each for each in _left(sure, {}, older) if _is_met_first(each)]
     parts = [each for each in _left(sure, stopped, older) if each.title not in {one.title for one in first}]
-    lines = ["## What this does", "", *_first(first, programs), *_stays(stopped), *_about(modules, torch, lists)]
+    lines = ["## What this does", "", *_first(first, programs), *_stays(stopped), *_about(modules, torch, lists, parts)]
     subjects = {each.subject for each in decisions("portable") if "merged alone" in each.why}
     if apart := [f"“{visible(each)}”" for each in dict.fromkeys(commits) if each in subjects]:
         lines += [f"{', '.join(apart)}: not for NPUs, and can be merged alone.", ""]
@@ -96,14 +97,19 @@ def body(
     return "\n".join([*lines, "", "## What is left", "", *told]) + "\n"
 
 
-def _about(modules: Sequence[str], torch: str, lists: Sequence[str]) -> Iterator[str]:
-    """Where the accelerator is chosen, and what it needs."""
+def _about(modules: Sequence[str], torch: str, lists: Sequence[str], parts: Sequence[Action]) -> Iterator[str]:
+    """Where the accelerator is chosen, what decides before that, and what it needs."""
     if modules:
         places = [f"`{visible(each)}`" for each in modules]
         pins = re.sub(r"(torch\w*) ", r"\1==", torch).replace("torch_npu", "torch-npu").replace(" with", "")
         packages = [f"`{visible(each)}`" for each in lists] or [f"`pip install {pins}`"]
         listed = f" Packages: {' or '.join(packages)}." if "-npu" in pins or lists else ""
-        yield from (_ABOUT.format(f"{len(places)} files" if places[_MOST_OF_ONE:] else ", ".join(places)), "")
+        devices = [each for part in parts for each in part.findings if each.code == _CONFIGURED and "cuda" in each.api]
+        files = [*dict.fromkeys(f"`{visible(each.path)}`" for each in devices)]
+        words = [*dict.fromkeys(_on_npus(each, "=") for each in devices)]
+        decides = (first_of(files, _MOST_OF_ONE), f"name{'s' * (len(files) == 1)}", first_of(words, 1, " and "))
+        where = f"{len(places)} files" if places[_MOST_OF_ONE:] else ", ".join(places)
+        yield from (_ABOUT.format(where, _DECIDES.format(*decides) if devices else ""), "")
         yield from (f"On an NPU it needs CANN and torch-npu; it is written for {torch}.{listed}", "")
 
 
@@ -200,8 +206,10 @@ def _items(parts: Sequence[Action]) -> Iterator[str]:
         when = [_since(part)] * OF_ANY_DEVICE.issuperset(part.codes)
         pattern, short = (_NEWER, "") if when else (_REPLACE, r"Add code for NPUs beside \1")
         title = pattern.sub(short, visible(part.title))
-        of_backends = part.codes == (_CONFIGURED,) and all("nccl" in each.api for each in part.findings)
-        title = _OF_BACKENDS if of_backends else title
+        if part.codes == (_CONFIGURED,):
+            many = "On hosts with NPUs" if any("cuda" in each.api for each in part.findings) else "With several NPUs"
+            words = dict.fromkeys(_on_npus(each, ": ") for each in part.findings)
+            title = f"{many} set {first_of([*words], _MOST_OF_ONE)}"
         when += conditions(replace(part, blocks="later", findings=met))
         name = visible(str(part.title.values.get("name", ""))) if isinstance(part.title, Sentence) else ""
         paths = {each.path for each in met}
@@ -212,6 +220,12 @@ def _items(parts: Sequence[Action]) -> Iterator[str]:
         where = first_of([place for _, places in found for place in places], _MOST_OF_ONE)
         title = title.replace(" kernel {}", " kernels {}") if len(found) > 1 else title
         yield f"- {title.replace('{}', names, 1)} ({'; '.join(filter(None, [', '.join(when), where]))})"
+
+
+def _on_npus(finding: Finding, sign: str) -> str:
+    """The key of a configuration with what an NPU needs: `device: npu`."""
+    value = re.sub("cuda|nccl", lambda match: _FOR_NPUS[match[0]], finding.api)
+    return f"`{visible(sign.join(filter(None, (finding.detail('key'), value))))}`"
 
 
 def _since(part: Action) -> str:
