@@ -496,6 +496,24 @@ def test_what_is_not_ported_is_said_first(project: Path) -> None:
     assert "Add the NPU case" not in text and "net.py" not in git(project, "diff", "--name-only", "main", "npu-port")
 
 
+@pytest.mark.parametrize(
+    ("setup", "stays"),
+    [("import setuptools\n", True), ("from torch.utils.cpp_extension import CUDAExtension\n", False)],
+)
+def test_a_copy_of_operators_that_nothing_compiles_stays(project: Path, setup: str, stays: bool) -> None:
+    """What a copy of mmcv loads as it is imported is a module that only its own build makes."""
+    ops = "import torch\nfrom .loader import load_ext\next = load_ext('_ext', ['knn'])\n\nx = torch.ones(1).cuda()\n"
+    more = {"lib__ops": ops, "lib__more": ops, "lib__loader": "import importlib\n"}
+    (project / "lib").mkdir()
+    (project / "lib/__init__.py").touch()
+    commit(project, "ops", lib__net="import torch\nx = torch.ones(1).cuda()\n", setup=setup, **more)
+    text = port(project)[0]
+    why = "`lib/more.py`, `lib/ops.py`. Programs that come to them on an NPU stop at import mmcv._ext."
+    assert (f"**Not ported**: {why}\n" in text) == stays
+    changed = git(project, "diff", "--name-only", "main", "npu-port").split()
+    assert "lib/net.py" in changed and ("lib/ops.py" in changed) != stays
+
+
 @pytest.mark.parametrize("other", ["import megablocks", "from flash_attn.losses.cross_entropy import CrossEntropyLoss"])
 def test_an_adaptor_of_one_package_ports_no_file_that_stops_at_another(project: Path, other: str) -> None:
     flash = "import torch\nfrom flash_attn import flash_attn_func\n{}\nx = torch.ones(1).cuda()\n"

@@ -12,6 +12,7 @@ from collections import Counter
 
 from transplt.base.closure import closure
 from transplt.base.settings import Settings
+from transplt.flow.entry_text import COMPILED
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.helper_place import HelperPlace
 from transplt.flow.import_layout import (
@@ -160,13 +161,14 @@ def _stopped(project: ProjectFacts, attention: bool, trainers: bool) -> dict[str
     """
     layout, aside, placing = project.once(layout_of), project.aside, project.placing
     failing = {path: why for path, why in aside.failing.items() if not (attention and path in aside.adapted)}
-    ends = {**({} if trainers else aside.trainers), **failing}
+    through = {} if trainers else aside.trainers
+    ends = {**through, **failing}
     tops = ((path, outermost_package(path, placing)) for path in layout.edges if path not in ends)
     begun = [path for path, top in tops if is_started(project, layout, path)
              or (top and is_installed(project, posixpath.dirname(top)))]  # whose users import it  # fmt: skip
     living = closure(begun, lambda path: (edge.target for edge in layout.edges[path]))
     alive = {*living} - ends.keys()
-    reached = ((each, why) for path, why in ends.items() if path not in failing for each in reached_from(layout, path))
+    reached = ((each, why) for path, why in through.items() for each in reached_from(layout, path))
     found = _but_of_halves(project, {**{each: why for each, why in reached if each not in alive}, **ends})
     colab = (path for path, facts in placing.items() if path.endswith(".ipynb") and COLAB in facts.imported)
     return {**dict.fromkeys(_old_code(project, layout), OLD), **dict.fromkeys(colab, ON_COLAB), **found}
@@ -194,11 +196,14 @@ def _old_code(project: ProjectFacts, layout: ImportLayout) -> set[str]:
 
 
 def _but_of_halves(project: ProjectFacts, found: dict[str, str]) -> dict[str, str]:
-    """Without what a package stops that would be ported by halves: whoever replaces the cause needs the rest."""
+    """Without what a package stops that would be ported by halves: whoever replaces the cause needs the rest. Nobody
+    replaces what is compiled and not in the project.
+    """
     placing = project.placing
     speaking = (path for path, facts in placing.items() if facts.speaks)
     count = Counter((outermost_package(path, placing), path in found) for path in speaking)
     halves = {top for top, _ in count if top and 0 < count[top, False] <= count[top, True]}
     halves -= {top for top in halves if in_folder(top, INIT, "") in found}
     causes = ((path, why, why.rpartition("(")[2].rstrip(")")) for path, why in found.items())
-    return {path: why for path, why, at in causes if outermost_package(at, placing) not in halves}
+    return {path: why for path, why, at in causes
+            if COMPILED in why or outermost_package(at, placing) not in halves}  # fmt: skip

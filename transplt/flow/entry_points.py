@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from transplt.base.closure import closure
 from transplt.base.grouped import grouped
 from transplt.flow.asked_names import unmet
-from transplt.flow.entry_text import NVML, Entry, of_others, third_party
+from transplt.flow.entry_text import BUILDS, COMPILED, NVML, Entry, of_others, third_party
 from transplt.flow.option_defaults import joined
 from transplt.rules.packages import fails_to_load
 from transplt.rules.taken_over import is_known
@@ -179,10 +179,13 @@ class _Tree:
         """
         found: tuple[dict[str, str], dict[str, str]] = ({}, {})
         leads: dict[str, set[str]] = {}
+        built = any(BUILDS in entry.imports for entry in self.entries.values())
         for path, entry in self.entries.items():
-            fails = (each for each in entry.imports if fails_to_load(each) or each == NVML)
-            if names := [each for each in fails if not self._imported(each, path)]:
-                tops = dict.fromkeys(each.partition(".")[0] for each in names if each != NVML)
+            fails = (each for each in entry.imports if each == NVML or fails_to_load(each)
+                     or (each.startswith(COMPILED) and not built))  # fmt: skip
+            if names := [each for each in fails if each.startswith(COMPILED) or not self._imported(each, path)]:
+                tops = dict.fromkeys(each if each.startswith(COMPILED) else each.partition(".")[0]
+                                     for each in names if each != NVML)  # fmt: skip
                 at = f"import {' and '.join(tops)}" if tops else "nvmlInit()"
                 found[all(map(is_known, names))][path] = f"stop at {at} ({path})"
             around = _packages_above(path) if path in self.imported or not entry.starts else ()

@@ -91,6 +91,11 @@ _WITHOUT_NPUS = (
 #: What a file calls as it is loaded where it asks NVIDIA's library for its cards, and what stands for that.
 _ASKS_NVML = re.compile(rb"^(?:\w+\.)?nvmlInit\(", re.M)
 NVML = "pynvml.nvmlInit"
+#: What loads a module of mmcv that is compiled, as every copy of its operators does.
+_COMPILED = re.compile(rb"^\w+ *= *(?:\w+\.)*load_ext\(\s*['\"](\w+)['\"]", re.M)
+COMPILED = "mmcv._"
+#: What builds such modules.
+BUILDS = "torch.utils.cpp_extension"
 #: A call that trains, or may, by its name.
 _MAY_TRAIN = re.compile(rb"(?i:train|fit|launch|learn|finetune)\w*\(")
 _GOES_BACK = Texts(b".backward(")
@@ -267,6 +272,10 @@ def entry_of(data: bytes, path: str, torch: str = "") -> Entry:
             unasked.update(product(names, switches))
     if b"nvmlInit" in data and _ASKS_NVML.search(data) is not None:
         found[0].add(NVML)
+    if b"load_ext" in data:
+        found[0].update(f"mmcv.{name.decode()}" for name in _COMPILED.findall(data))
+    if path.endswith("setup.py") and b"cpp_extension" in data:
+        found[0].add(BUILDS)
     at_once, called, branched, guarded, _, never = (tuple(sorted(names)) for names in found)
     by_name, starts = _LOADS_BY_NAME.in_(data), _STARTS.in_(data)
     loads = by_name | _REGISTERS.in_(data)
