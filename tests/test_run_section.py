@@ -79,8 +79,8 @@ def test_a_run_shows_the_actions_of_the_lines_that_it_speaks_of(stuck: Path) -> 
     ]
     assert [number for number, _, _ in proofs(manifest, [Seen("train.py", 9, "stopped by TypeError")])] == [1, 2]
     assert add_run(stuck, "runs", "sentence", "text", seen)
-    assert '<a href="#action-3">3. Replace DataParallel with' in page(stuck) and 'id="action-3"' in page(stuck)
-    assert "3. Replace DataParallel with" in page(stuck) and "train.py:7: NPU507" in page(stuck)
+    assert '<a href="#action-3">3. Replace DataParallel, which' in page(stuck) and 'id="action-3"' in page(stuck)
+    assert "3. Replace DataParallel, which" in page(stuck) and "train.py:7: NPU507" in page(stuck)
     odd = Seen("train.py", 7, "<b>\udcff\x1b")
     assert add_run(stuck, "runs", "sentence", "text", [odd]) and "&lt;b&gt;\\xff\\x1b" in page(stuck)
 
