@@ -376,8 +376,8 @@ def _below(node: ast.AST, head: Statement) -> Iterator[tuple[ast.AST, _Where]]:
         under = guards
         if isinstance(node, ast.If):
             under = (*guards, test if turned == (name == "orelse") else f"not ({test})")
-        elif aside and name == "handlers":
-            under = (*guards, ASIDE)
+        elif name == "handlers":
+            under = (*guards, ASIDE if aside else "the training fails")
         left = behind
         for each in value:
             inside = loop + isinstance(node, (ast.For, ast.While, ast.AsyncFor))

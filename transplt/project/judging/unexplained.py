@@ -89,13 +89,15 @@ class Unexplained:
         both = Values(self.theirs), Values(self.mine)
         asked = {each.place for each in differ.new} | {self._places.get(each.place, ("", "")) for each in differ.gone}
         for place in sorted(each for each in asked & self._homes.keys() if not _NOT_TRAINED.search(each[0])):
-            home, name = self._homes[place], place[1] or "the module"
+            home = self._homes[place]
             try:
                 facts = both[0].facts(home), both[1].facts(place)
             except (TooMuch, RecursionError):
                 continue
             names = self.theirs.names[home] | {*self.mine.values}, self.mine.names[place] | {*self.theirs.values}
-            here = [each for each in told if each.at.place in (place, home) or each.function == name]
+            paths = place[0], home[0]  # other files may have a function of the name, and each has a module
+            moved = [each for each in told if each.function == (place[1] or "the module") and each.at.path in paths]
+            here = [each for each in told if each.at.place in (place, home) or each in moved]
             files = (
                 [each for each in side if each.path == path]
                 for side, path in ((differ.gone, home[0]), (differ.new, place[0]))

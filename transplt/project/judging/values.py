@@ -212,13 +212,13 @@ class _Run:
                     given = set_under(asked[len(under) :], value, given or ast.Constant(None))
                 case ast.For():
                     body = _body(each, told[number + 1 :])
-                    self._enter(body, env)
+                    self._enter(body, env, asked)
                     iterated = self._put(each.parts[1], env, each, asked, deep)
                     if not self._only_collects(body):
                         self._say("For", each, asked, iterated)
                     spread(each.parts[0], iterated, env)
                 case ast.While():
-                    self._enter(_body(each, told[number + 1 :]), env)
+                    self._enter(_body(each, told[number + 1 :]), env, asked)
                     self._say("While", each, asked, self._put(each.parts[0], env, each, asked, deep))
                 case ast.Expr(
                     value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[added])
@@ -291,13 +291,14 @@ class _Run:
                 return False
         return True
 
-    @staticmethod
-    def _enter(body: Iterable[Statement], env: Env) -> None:
-        """Forget what a loop changes: it may be that of the round before."""
+    def _enter(self, body: Iterable[Statement], env: Env, asked: Conditions) -> None:
+        """Forget what a loop changes, which may be that of the round before; with which number it begins is said."""
         for each in body:
             same = isinstance(each.node, ast.Assign) and len({*map(ast.unparse, each.parts)}) == 1  # it was moved
             for node in each.inside() if not same else ():
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in env:
+                    if isinstance(each.node, ast.AugAssign) and isinstance(env[node.id], ast.Constant):
+                        self._say("Begin", each, asked, ast.Name(node.id, ast.Load()), env[node.id])
                     env[node.id] = ast.Name(node.id, ast.Load())  # that of the round before
 
     def _store(
