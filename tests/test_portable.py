@@ -865,6 +865,17 @@ def test_visible_cards_that_a_function_names_come_after_the_module_has_counted_t
         assert len(said) == 1 - number and all("the module has asked for a card by then" in each for each in said)
 
 
+def test_a_test_of_visible_cards_stays_with_an_assignment_that_stays() -> None:
+    named = "os.environ['CUDA_VISIBLE_DEVICES']"
+    for head, number in (("def card(n):\n  ", 0), ("n = '0'\n", 1)):
+        asked = f"{head}if 'CUDA_VISIBLE_DEVICES' not in os.environ:\n    {named} = n\nx = 'cuda'\n"
+        result = ported(f"import os\nimport torch\n{asked}")
+        assert result.data.count(b"if VISIBLE_DEVICES not in") == result.data.count(b"ASCEND_RT") == number
+        assert result.data.count(b"'CUDA_VISIBLE_DEVICES'") == 2 - number
+        said = [each.message for each in result.findings if each.code == "NPU220" and not each.applied]
+        assert sum("sets it, and stays as it is" in each for each in said) == 1 - number
+
+
 @pytest.mark.parametrize(
     "before",
     ["x = torch.cuda.is_available()", "if torch.cuda.device_count() > 1:\n    x.cuda()", "def f():\n    x.cuda()\nf()"],
@@ -876,7 +887,10 @@ def test_visible_cards_that_are_named_after_one_was_asked_for(before: str) -> No
     late = "is_available" in before
     assert result.data.count(b"ASCEND_RT") == (not late)
     assert [each.help for each in result.findings if each.code == "NPU220" and not each.applied] == (
-        ["set both variables before the first query for a card, or ASCEND_RT_VISIBLE_DEVICES before the program starts"]
+        [
+            "every process takes card 0 on an NPU: call device_module.set_device() there, "
+            "or set ASCEND_RT_VISIBLE_DEVICES before the program starts"
+        ]
         if late else []
     )  # fmt: skip
 

@@ -46,6 +46,10 @@ _LOADS = (
 )  # fmt: skip
 #: Variables whose names the module has.
 _VARIABLES = {"CUDA_VISIBLE_DEVICES": "VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING": "LAUNCH_BLOCKING"}
+#: Where a program sets its cards after they were counted.
+_LATE = (
+    "every process takes card 0 on an NPU: call device_module.set_device() there, or set {} before the program starts"
+)
 _NAMED = re.compile(r" -> (\w+)$")
 #: Arguments of torch that are given whether the device is CUDA.
 _ASKED_BY_TORCH = ("pin_memory", "non_blocking", "enabled", "persistent_workers")
@@ -290,15 +294,11 @@ class Form:
                 shared = any(joint_before(self.work.source, each) for each in beside)
                 if "\n" in line or self.work.text(whole).count(value) != 1 or shared:
                     raise Stays("the statement cannot be repeated")
-                named = (each for each in self.work.scan.strings if getattr(each, "value", None) == value)
-                stored = all(isinstance(getattr(parent(each), "ctx", None), ast.Store) for each in named)
-                if value not in _VARIABLES and not stored:
+                named = [each for each in self.work.scan.strings if getattr(each, "value", None) == value]
+                if value not in _VARIABLES and len(self._stores(value)) < len(named):
                     raise Stays("the file also reads it")
                 if value in _VARIABLES and (asked := self._asked_before(whole)):
-                    then = (
-                        f"set both variables before the first query for a card, or {found[1]} before the program starts"
-                    )
-                    raise Stays(f"{asked} has asked for a card by then, and CANN reads it once", then)
+                    raise Stays(f"{asked} has asked for a card by then, and CANN reads it once", _LATE.format(found[1]))
                 said = f"{found[1]} is set as well as {value}"
                 self.work.add(self.work.keep(whole, BOTH))
                 return [Edit(Beside(whole, below=True), "NPU220", said, line, group=edit.group)]
@@ -308,9 +308,17 @@ class Form:
             case ast.Subscript(ctx=ast.Load()) | ast.Call() | ast.Compare(), _ if value in _VARIABLES:
                 if isinstance(above, ast.Call) and last_name(above.func) not in ("get", "getenv", "pop"):
                     raise Stays("a call sets it")
+                late = next((line for line in self._stores(value) if self._asked_before(line)), None)
+                if late is not None:
+                    raise Stays(f"line {late.lineno} sets it, and stays as it is", _LATE.format(found[1]))
                 name = self.name(edit, _VARIABLES[value])
                 return [self.edit(edit, node, "NPU220", f"environment variable {value}", name, name)]
         raise Stays("the code that reads it was not found")
+
+    def _stores(self, value: str) -> list[ast.stmt]:
+        """The statements of the file that store under this name."""
+        named = (each for each in self.work.scan.strings if getattr(each, "value", None) == value)
+        return [statement(each) for each in named if isinstance(getattr(parent(each), "ctx", None), ast.Store)]
 
     def _asked_before(self, node: ast.stmt) -> str:
         """What asks for a card above a statement outside of all functions; counting them reads nothing. A function runs
