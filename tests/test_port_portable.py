@@ -105,7 +105,7 @@ def test_the_module_comes_first_and_each_theme_is_a_commit(project: Path) -> Non
         "Take the device from the accelerator in use",
         "Make calls of torch.cuda device-agnostic",
         "Make mixed precision device-agnostic",
-        "Load checkpoints onto the chosen device",
+        "Load checkpoints that were saved on another device",
         "Choose the communication backend by accelerator",
     ]
     assert git(project, "show", "--format=", "--name-only", "npu-port~5").split() == ["pkg/device.py"]
