@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,6 +113,14 @@ def test_a_program_that_spawns_is_started_once(folder: Path) -> None:
     (folder / LAUNCH).write_text(launch_script("main.py", spawns=True))
     done = start(folder, "--nproc", "2", "--dry-run", "x")
     assert done.stdout == f"python {folder}/main.py x\n".replace("\n", " \n")
+
+
+def test_a_program_that_spawns_may_have_an_address_of_its_own() -> None:
+    def warned(**how: Any) -> bool:
+        return "trains on each machine alone" in launch_script("main.py", **how)
+
+    assert warned(spawns=True)
+    assert not warned() and not warned(spawns=True, options=frozenset({"--dist-url"}))
 
 
 _MANY = {"--multiprocessing-distributed", "--world-size", "--rank", "--dist-url"}

@@ -136,6 +136,7 @@ def launch_script(
         alone="only=1; " if anywhere else "",
         entry=shlex.quote(posixpath.normpath(entry)),
         whole=_WHOLE if whole else "",
+        alone_there=_ALONE_THERE if spawns and _DIST_URL not in known else "",
         settings="\n".join([*settings, "", *choices]),
         start=start,
         engine=engine,
@@ -145,6 +146,9 @@ def launch_script(
 
 _WHOLE = """\
 # Every rank trains with all of the data: more cards do not make it faster (transplt explain NPU340).
+"""
+_ALONE_THERE = """\
+# A script that reads none of these from the environment trains on each machine alone: it has an address of its own.
 """
 _TEMPLATE = """\
 #!/usr/bin/env bash
@@ -158,7 +162,7 @@ _TEMPLATE = """\
 {help}
 #
 # Several machines: run it on each one with NNODES, NODE_RANK (0 on the first), MASTER_ADDR (of the first), MASTER_PORT.
-# The exit code is that of the job.
+{alone_there}# The exit code is that of the job.
 set -euo pipefail
 
 here=$(cd "$(dirname "${{BASH_SOURCE[0]}}")" && pwd)
@@ -311,7 +315,7 @@ command+=("$main" "$@")
 """
 
 _SPAWNING = """\
-# The script starts a process for each card itself, and finds the others by these.
+# The script starts a process for each card itself; these are for its process group, where it reads them.
 export MASTER_ADDR=${MASTER_ADDR:-127.0.0.1} MASTER_PORT=${MASTER_PORT:-29500} NNODES=$nnodes
 if [ -z "${ASCEND_RT_VISIBLE_DEVICES:-}" ]; then
     ASCEND_RT_VISIBLE_DEVICES=$(seq -s, 0 $((nproc - 1)))
