@@ -335,9 +335,12 @@ def test_a_name_that_each_release_of_torch_settles_is_left() -> None:
         ("timm has its models in folders since 4.0, and Python 3.10 has only newer ones", {}, "with timm >= 4.0"),
         ("timm has no x since some release after 4.9", {}, "with timm > 4.9"),
         ("timm no longer has this name", {"details": (("gone", "timm > 0.9"),)}, "with timm > 0.9"),
+        # An upper bound is no first release: the last one that is known to have it is named.
+        ("timm no longer has x (removed after 4.3, in 4.8 at the latest)", {"details": (("gone", "timm >= 4.8"),)},
+         "with timm > 4.3"),
         ("timm no longer has this name", {"blocks": "import"}, "at import with newer releases"),
     ],
-)
+)  # fmt: skip
 def test_what_newer_releases_refuse_has_its_release(message: str, of: dict[str, Any], said: str) -> None:
     """Who runs on CUDA wants to know whether it is about them."""
     (found,) = (part := action("Update it", "a.py:1", code="NPU293", api="timm.x")).findings

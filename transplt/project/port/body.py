@@ -58,8 +58,9 @@ _NONE: Mapping[str, Any] = {}
 #: After these a program goes on: old pins, CUDA's mixed precision (float32 elsewhere), files that may be of a GPU.
 _GOES_ON = (TOO_OLD, "NPU103", "NPU152")
 NOT_READY = "**Not ready**: on an NPU no program trains"
-#: From which release on something fails, as a message says it: of its own package where it names none.
-_SINCE = re.compile(r"\bsince (some release after )?(?:(torch|Python|NumPy) )?(\d[\d.]*\d)")
+#: From which release on something fails, or which last had it, as a message says it: of its own package where it names
+#: none.
+_SINCE = re.compile(r"\b(?:since|removed) ((?:some release )?after )?(?:(torch|Python|NumPy) )?(\d[\d.]*\d)")
 #: A text has so many words; what does not fit in is counted.
 _WORDS = 200
 
@@ -233,8 +234,9 @@ def _since(part: Action) -> str:
     first: dict[str, str] = {}
     for each in part.findings:
         package, sign, version = each.detail("gone").split() or ("", "", "0")
-        if match := None if version != "0" else _SINCE.search(each.message):
-            package, sign, version = match[2] or each.api.partition(".")[0], ">" if match[1] else ">=", match[3]
+        if (match := _SINCE.search(each.message)) and (version == "0" or match[1]):
+            package, version = match[2] or package or each.api.partition(".")[0], match[3]
+            sign = ">" if match[1] else ">="
         first[package] = min(first.get(package, f"{sign} {version}"), f"{sign} {version}", key=_version)
     newer = "newer releases" if "" in first else " or ".join(f"{each} {first[each]}" for each in sorted(first))
     imported = any(each.blocks == "import" for each in part.findings)
