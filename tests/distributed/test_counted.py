@@ -125,6 +125,7 @@ TRAINED = "y = model(x)\ny.mean().backward()\n"
     [
         ("seen = 0.9 * seen + 0.1 * y.std().mean().item()", "0.1 * npu_port.mean_over_ranks(y.std().mean()).item()"),
         ("kept.append((y > 0).float().mean().item())", "npu_port.mean_over_ranks((y > 0).float().mean()).item()"),
+        ("kept.append(100 * (y > 0).sum().item() / len(x))", "mean_over_ranks(100 * (y > 0).sum().item() / len(x))"),
         ("print(y.mean().item())", "mean_y = npu_port.mean_over_ranks(y.mean())"),
         ("if epoch > 1:\n    print(float(y.mean() - 1))", "mean_y = npu_port.mean_over_ranks(y.mean() - 1)"),
         ("gap = y.mean() - 0.5 * x.mean()\nkept.append(gap.item())", "npu_port.mean_over_ranks(gap).item()"),

@@ -1006,3 +1006,22 @@ def test_honest_work_on_a_port_is_not_accused(replacements: tuple[str, ...]) -> 
 )  # fmt: skip
 def test_what_a_training_loses_is_told(theme: str, replacements: tuple[str, ...]) -> None:
     assert theme in worker(replacements)[1]
+
+
+def test_modules_of_two_files_are_told_apart() -> None:
+    helper = "class Step(object):\n    def go(self, x):\n        return x.mean()\n"
+    main = "from helper import Step\nstep, total = Step(), 0\nfor x in data:\n    if total > 10:\n        step.go(x)\n"
+    port = {"helper.py": helper.replace("(object)", ""), "main.py": main.replace("total > 10", "total > 10 and x")}
+    assert listed({"helper.py": helper, "main.py": main}, port) == ["computing"]
+
+
+@pytest.mark.parametrize(("start", "told_of"), [("0.0, 1", ["computing"]), ("0.0, 0", [])])
+def test_a_count_begins_at_the_same_number(start: str, told_of: list[str]) -> None:
+    text = "def rate(xs):\n    total, n = 0.0, 0\n    for x in xs:\n        total += f(x)\n        n += 1\n    return total / n\n"
+    files = {"a.py": text, "b.py": "class A(object):\n    pass\n"}
+    assert listed(files, {"a.py": text.replace("0.0, 0", start), "b.py": "class A:\n    pass\n"}) == told_of
+
+
+def test_a_frozen_copy_is_to_look_at() -> None:
+    frozen = changed("    model.train()\n", "    model.train()\n    teacher = Net()\n    teacher.requires_grad_(False)\n")
+    assert "judge" not in told({"train.py": TRAINING}, {"train.py": frozen})

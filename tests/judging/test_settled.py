@@ -89,10 +89,11 @@ CLEARS = "    optimizer.zero_grad()\n"
     ("old", "new", "word", "said"),
     [
         (CLEARS, f"{CLEARS}    if step > 9:\n        data = data / 2\n", "not decided", "does not settle: main.py:"),
-        (CLEARS, f"{CLEARS}    if step < 9:\n        data = data / 1\n", "accepted", "equal: 4 steps"),
+        (CLEARS, f"{CLEARS}    if len(data):\n        data = data / 1\n", "accepted", "equal: 4 steps"),
+        (CLEARS, f"{CLEARS}    if step < 9:\n        data = data / 1\n", "not decided", "does not settle: main.py:"),
         (f"{CLEARS}    if step > 9:\n        data = data / 2\n", CLEARS, "not decided", "does not settle: main.py:"),
     ],
-    ids=["a branch that no run enters", "one that it enters", "a branch of the original that no run enters"],
+    ids=["a branch that no run enters", "one that it enters", "one that asks for a count", "one of the original alone"],
 )
 def test_what_no_run_came_to_is_left_to_look_at(old: str, new: str, word: str, said: str, tmp_path: Path) -> None:
     original, port = ORIGINAL.replace(CLEARS, old), PORT.replace(CLEARS, new)
@@ -120,3 +121,21 @@ def test_equal_steps_settle_what_was_compared(
     each = statements_of(ast.parse(text), "m.py")[-1]
     each = first(text) if isinstance(first(text).node, ast.If) else each
     assert is_compared(replace(FOUND, message="", api=theme), Otherwise(None, each), printed, saved) == settled
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "settled"),
+    [
+        ("n = 60", "n = 15", False),
+        ("accuracy = f(x)", "accuracy = max(f(x), best)", False),
+        ("print(np.mean(losses))", "print(np.min(losses))", False),
+        ("kept = f(x)", "kept = f(x).clamp(max=9)", False),
+        ("y = x.max(1)[1]", "y = x.argmax(1)", True),
+        ("y = f(x)[0]", "y = g(x)[1]", True),
+        ("if a: f()", "if a and epoch == 0: f()", False),
+        ("if a: f()", "if a and b: f()", True),
+    ],
+)
+def test_what_shows_in_some_rounds_alone_is_not_settled(old: str, new: str, *, settled: bool) -> None:
+    both = Otherwise(first(f"{old}\n"), first(f"{new}\n"))
+    assert is_compared(replace(FOUND, message="", api="computing"), both, 2, 2) == settled

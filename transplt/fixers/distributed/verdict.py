@@ -9,6 +9,7 @@ model), the ranks take the mean of the gradients in front of each step: slower, 
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -153,11 +154,15 @@ def _figures(ways: Divergence) -> Iterator[tuple[ast.expr, File]]:
     for file in ways.program.files:
         losses = {id(node) for _, names in loss_readers(ways.training, file) for node in names}
         for node in by_place(taken_out(file)):
-            figure = ways.training.in_region(file, node) and ways.varying.varies(file, node)
             known = losses.intersection(map(id, inner_nodes(node, ast.Name)))
             partly = any(isinstance(above, _PARTLY) for above in chain(node))
-            if figure and not known and not partly and is_mean(ways.program, file, node):
-                yield node, file
+            if known or partly or not ways.training.in_region(file, node) or not ways.varying.varies(file, node):
+                continue
+            number = next(of_kind(ast.Call, chain(node)))
+            around = of_kind(ast.BinOp, itertools.takewhile(lambda each: isinstance(each, ast.BinOp), chain(number)))
+            whole = next((each for each in (node, *around) if is_mean(ways.program, file, each)), None)
+            if whole is not None:
+                yield whole, file
 
 
 def _come_to_by_all(ways: Divergence, figures: dict[ast.expr, File]) -> dict[ast.expr, File]:

@@ -23,6 +23,13 @@ _BY_CHANCE = re.compile(r"environ|getenv|is_?file\(|exists\(|\btime\(|perf_count
 _MEASURES = re.compile(r"(?:vali\w*|test|eval\w*|predict|infer\w*|save\w*|accuracy|metric\w*|score|m?iou)$", re.I)
 #: What nobody comes to who is alone.
 _OF_RANKS = re.compile(r"world|\brank|get_rank|ampler|set_epoch|all_reduce|all_gather|distribut|barrier|broadcast")
+#: What changes a value in some rounds only: an extreme that takes the place of a value, and a count that is asked.
+_AT_TIMES = re.compile(
+    r"(?:(?<![.\w])|(?:np|numpy|torch)\.)(?:max|min)\(|\b(?:clamp\w*|clip|minimum|maximum|best\w*)\b"
+    r"|\b(?:epoch\w*|\w*steps?|\w*iter\w*|i|it|idx|round|count\w*) *(?:[<>%]|[!=]=)|[<>] *\w*(?:epoch|step|iter)"
+)
+#: Numbers that are more than a place in a list.
+_NUMBER = re.compile(r"(?<![\w.])(?:[3-9]|\d{2,}|\d+\.\d+|\d+(?:\.\d+)?e-?\d+)\b")
 _IS_SCHEDULE = re.compile(r"^learning rate: |sched\w*\.step\(")
 _BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try)
 _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -108,11 +115,20 @@ def _ways(side: int, path: str, each: Statement, *, whole: bool) -> Iterator[Way
                 yield Way(side, path, line, getattr(first, "end_lineno", None) or line)
 
 
+def _goes_another_way(told: Otherwise | None) -> bool:
+    """Whether a port has another number in a line of both, or something that shows in some rounds alone."""
+    if told is None or told.after is None:
+        return False
+    old, new = told.before.shown if told.before else "", told.after.shown
+    number = bool(old) and bool({*_NUMBER.findall(new)} - {*_NUMBER.findall(old)})
+    return number or bool({*_AT_TIMES.findall(new)} - {*_AT_TIMES.findall(old)})
+
+
 def is_compared(found: Finding, told: Otherwise | None, printed: int, saved: int) -> bool:
     """Whether what a difference may change was compared: steps by themselves say nothing of results."""
     both = (told.before, told.after) if told is not None else ()
     text = " ".join([found.message.partition(" (original")[0], *(each.shown for each in both if each is not None)])
-    if found.api == "settings" or _BY_CHANCE.search(text):
+    if found.api == "settings" or _BY_CHANCE.search(text) or _goes_another_way(told):
         return False
     if found.api == "checkpoint":
         return bool(saved)
