@@ -779,3 +779,10 @@ def test_a_length_of_all_data_by_which_the_learning_rate_is_planned_is_left(use:
     loop += "for x in loader:\n    model(x).backward()\n    optimizer.step()"
     result = distributed(script(head=head, loader="", loop=loop))
     assert [each.open for each in result.findings if "counts the batches of all" in each.message] == [open_]
+
+
+@pytest.mark.parametrize(("loader", "told"), [("loader", True), ("net.other", False)])
+def test_statistics_of_batch_norm_over_a_share_are_left(loader: str, told: bool) -> None:
+    tail = f"from torch.optim.swa_utils import update_bn\nupdate_bn({loader}, model)"
+    found = distributed(script(tail=tail)).findings
+    assert [each.open for each in found if "statistics of batch norm from one" in each.message] == [True] * told

@@ -26,6 +26,11 @@ _LENGTH = (
     "this counts the batches of all data, and each rank trains with its share of them",
     "if it is the number of training steps, divide it by npu_port.world_size()",
 )
+_STATISTICS = (
+    "NPU346",
+    "this takes the statistics of batch norm from one rank's share, and rank 0's are saved",
+    "give it a loader of its own over all of the data",
+)
 _MESSAGE = "each rank gets its share of the data; batch_size is per card, so the global batch is W times as large"
 
 
@@ -62,6 +67,7 @@ def write_shares(bench: Bench) -> None:
             else:
                 bench.put_around(share.loader, _CODE, _MESSAGE, function)
     _remark_lengths(bench)
+    _tell_of_statistics(bench)
     for key, why in found.whole.items():
         if found.loaders[key].file is bench.file:
             _leave_whole(bench, found.loaders[key].call, *why)
@@ -82,6 +88,16 @@ def _remark_lengths(bench: Bench) -> None:
         read = loaders_of(bench.program, bench.file, call.args[0]) if apart and len(call.args) == 1 else []
         if any(id(loader.call) in apart for loader in read):
             (bench.decide if _is_planned_by(bench, call) else bench.remark)(call, *_LENGTH)
+
+
+def _tell_of_statistics(bench: Bench) -> None:
+    """`update_bn(loader, model)` goes over the loader by itself."""
+    places, scan = bench.verdict.shares.places, bench.file.scan
+    for node in by_place([*scan.names.get("update_bn", ()), *scan.attributes.get("update_bn", ())]):
+        call = call_of(node)
+        read = loaders_of(bench.program, bench.file, call.args[0]) if call is not None and call.args else []
+        if any(place.stored is not None for loader in read for place in places.get(id(loader.call), ())):
+            bench.decide(node, *_STATISTICS)
 
 
 def _is_planned_by(bench: Bench, length: ast.Call) -> bool:
