@@ -290,15 +290,7 @@ class Form:
                 if "\n" in text:
                     text = f"{place} = {place}"  # what the lines come to is not worked out twice
                 line = text.replace(f"{quote}{value}{quote}", f"{quote}{found[1]}{quote}", 1)
-                beside = [whole, *following(whole)[:1]]
-                shared = any(joint_before(self.work.source, each) for each in beside)
-                if "\n" in line or self.work.text(whole).count(value) != 1 or shared:
-                    raise Stays("the statement cannot be repeated")
-                named = [each for each in self.work.scan.strings if getattr(each, "value", None) == value]
-                if value not in _VARIABLES and len(self._stores(value)) < len(named):
-                    raise Stays("the file also reads it")
-                if value in _VARIABLES and (asked := self._asked_before(whole)):
-                    raise Stays(f"{asked} has asked for a card by then, and CANN reads it once", _LATE.format(found[1]))
+                self._see_that_it_can_be_repeated(whole, line, value, found[1])
                 said = f"{found[1]} is set as well as {value}"
                 self.work.add(self.work.keep(whole, BOTH))
                 return [Edit(Beside(whole, below=True), "NPU220", said, line, group=edit.group)]
@@ -314,6 +306,17 @@ class Form:
                 name = self.name(edit, _VARIABLES[value])
                 return [self.edit(edit, node, "NPU220", f"environment variable {value}", name, name)]
         raise Stays("the code that reads it was not found")
+
+    def _see_that_it_can_be_repeated(self, whole: ast.stmt, line: str, value: str, new: str) -> None:
+        """Stays, where a statement that sets a variable cannot stand again below itself for the other one."""
+        shared = any(joint_before(self.work.source, each) for each in (whole, *following(whole)[:1]))
+        if "\n" in line or self.work.text(whole).count(value) != 1 or shared:
+            raise Stays("the statement cannot be repeated")
+        named = [each for each in self.work.scan.strings if getattr(each, "value", None) == value]
+        if value not in _VARIABLES and len(self._stores(value)) < len(named):
+            raise Stays("the file also reads it")
+        if value in _VARIABLES and (asked := self._asked_before(whole)):
+            raise Stays(f"{asked} has asked for a card by then, and CANN reads it once", _LATE.format(new))
 
     def _stores(self, value: str) -> list[ast.stmt]:
         """The statements of the file that store under this name."""

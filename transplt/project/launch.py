@@ -91,6 +91,20 @@ def _compile_options() -> list[str]:
     return lines
 
 
+def _settings() -> list[str]:
+    """The lines of the environment: what is set, and what may be tried."""
+    settings, choices = list[str](), ["# Take the # away to try one, and measure."]
+    for name, value, meaning in _SETTINGS:
+        default = _facts().get(name, {}).get("default", "")
+        default_text = f" (default {default})" if default else ""
+        settings.append(f"# {meaning}{default_text}\nexport {name}=${{{name}:-{value}}}")
+    for name, value, meaning, cost in _CHOICES:
+        default = _facts().get(name, {}).get("default", "")
+        default_text = f"default {default}; " if default else ""
+        choices.append(f"# export {name}={value}  # {meaning} ({default_text}cost: {cost})")
+    return [*settings, "", *choices, "", *_compile_options()]
+
+
 def launch_script(
     entry: str,
     *,
@@ -107,16 +121,6 @@ def launch_script(
     program has none, anywhere in the command; where nothing is known only in front of the program's arguments. Facts:
     rules/support/env_vars.json; the options are those of the Ascend PyTorch porting guide (multi-card training).
     """
-    settings, choices = [], ["# Take the # away to try one, and measure."]
-    for name, value, meaning in _SETTINGS:
-        default = _facts().get(name, {}).get("default", "")
-        default_text = f" (default {default})" if default else ""
-        settings.append(f"# {meaning}{default_text}\nexport {name}=${{{name}:-{value}}}")
-    for name, value, meaning, cost in _CHOICES:
-        default = _facts().get(name, {}).get("default", "")
-        default_text = f"default {default}; " if default else ""
-        choices.append(f"# export {name}={value}  # {meaning} ({default_text}cost: {cost})")
-    choices += ["", *_compile_options()]
     spawning = (_SPAWNING, "python", ' 2>&1 | tee "$logs/output.log"')
     start, engine, kept = spawning if spawns else (_TORCHRUN, "torchrun", "")
     if option:
@@ -137,7 +141,7 @@ def launch_script(
         entry=shlex.quote(posixpath.normpath(entry)),
         whole=_WHOLE if whole else "",
         alone_there=_ALONE_THERE if spawns and _DIST_URL not in known else "",
-        settings="\n".join([*settings, "", *choices]),
+        settings="\n".join(_settings()),
         start=start,
         engine=engine,
         kept=kept,

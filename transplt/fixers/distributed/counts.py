@@ -9,6 +9,7 @@ from collections.abc import Collection
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.program.outputs import happens_once
 from transplt.fixers.distributed.program.share_sums import (
+    SharedFile,
     by_length_of_all,
     by_other_lengths,
     filled,
@@ -54,13 +55,8 @@ def remark_progress(bench: Bench) -> None:
     counts = {slot for slot, (_, kept) in filled(own, sizes=True) if not kept} | steps
     names = {slot[2] for slot in counts if slot}
     for node in by_place(node for name in names for node in bench.file.scan.names.get(name, [])):
-        match parent(node):
-            case ast.BinOp(left=left, op=ast.Div(), right=by) if left is node:
-                decides = not own.varies(by) and not tells_time(last_name(by))
-            case above:  # `seen > 1000` and `seen % 100 == 0`
-                decides = isinstance(above, ast.Compare) or isinstance(getattr(above, "op", None), ast.Mod)
         shows = any(isinstance(each, ast.Call) and happens_once(bench.file, each) for each in chain(node))
-        if decides and not shows and (slot := own.slot(node)) in counts and slot is not None:
+        if _decides(own, node) and not shows and (slot := own.slot(node)) in counts and slot is not None:
             counts.discard(slot)
             why = f"{slot[2]} counts the samples of one rank: a schedule by this count takes W times as many epochs"
             do = f"count those of all ranks here: {slot[2]} * npu_port.world_size()"
@@ -68,6 +64,16 @@ def remark_progress(bench: Bench) -> None:
                 bench.decide(node, _CODE, why, do)
             elif not isinstance(getattr(parent(node), "op", None), ast.Mod):
                 bench.remark(node, "NPU348", why.replace("samples", "steps"), f"{do}, if it is to be as in one process")
+
+
+def _decides(own: SharedFile, count: ast.Name) -> bool:
+    """True where a count is a share of how many there are to be, and in `seen > 1000` and `seen % 100 == 0`."""
+    match parent(count):
+        case ast.BinOp(left=left, op=ast.Div(), right=by) if left is count:
+            return not own.varies(by) and not tells_time(last_name(by))
+        case ast.Compare() | ast.BinOp(op=ast.Mod()) | ast.AugAssign(op=ast.Mod()):
+            return True
+    return False
 
 
 def remark_counted(bench: Bench, means: Collection[int]) -> None:

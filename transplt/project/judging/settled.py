@@ -83,7 +83,10 @@ class Reached:
         if _IS_SCHEDULE.search(found.message) and not any(each.findings.scheduled for each in proof.parts):
             return False  # it did nothing yet
         printed, saved = (sum(getattr(each.findings, name) for each in proof.parts) for name in ("printed", "saved"))
-        return all(_ran(way, proof.ran[way.side]) for way in ways) and is_compared(found, told, printed, saved)
+        ran = (
+            any(way.first <= line <= way.last for line in proof.ran[way.side].get(way.path, ())) for way in ways
+        )
+        return all(ran) and is_compared(found, told, printed, saved)
 
     def needs_ranks(self, found: Finding) -> bool:
         """Whether only several processes come to it."""
@@ -94,10 +97,6 @@ class Reached:
 
 def _key(found: Finding) -> _Key:
     return found.path, found.span.line, found.message
-
-
-def _ran(way: Way, ran: Mapping[str, set[int]]) -> bool:
-    return any(way.first <= line <= way.last for line in ran.get(way.path, ()))
 
 
 def _ways(side: int, path: str, each: Statement, *, whole: bool) -> Iterator[Way]:

@@ -95,9 +95,7 @@ class Unexplained:
             except (TooMuch, RecursionError):
                 continue
             names = self.theirs.names[home] | {*self.mine.values}, self.mine.names[place] | {*self.theirs.values}
-            paths = place[0], home[0]  # other files may have a function of the name, and each has a module
-            moved = [each for each in told if each.function == (place[1] or "the module") and each.at.path in paths]
-            here = [each for each in told if each.at.place in (place, home) or each in moved]
+            here = [each for each in told if _is_of(each, place, home)]
             files = (
                 [each for each in side if each.path == path]
                 for side, path in ((differ.gone, home[0]), (differ.new, place[0]))
@@ -124,7 +122,10 @@ class Unexplained:
             return [Otherwise(lone[0].at if sides[0] else None, lone[0].at if sides[1] else None)]
         if any(sides) and here and not every:
             return here
-        kept = [*filter(_is_outside, here)] if every else []
+        # What is told that the value of a function does not say.
+        aside = (each for each in here if each.at.said or isinstance(each.at.node, ast.FunctionDef)
+                 or _IS_STEP.search(each.at.text))  # fmt: skip
+        kept = [*aside] if every else []
         for part in sure:
             one = self._told_at(part, around[part], found[part], both, differ)
             if here and one.before and one.after and one.before.text == one.after.text:
@@ -501,6 +502,12 @@ class Unexplained:
         self.told.append(Otherwise(before, after, what, sure, words))
 
 
+def _is_of(told: Otherwise, place: Scope, home: Scope) -> bool:
+    """Whether something is told of a function; other files may have one of the name, and each has a module."""
+    named = told.function == (place[1] or "the module") and told.at.path in (place[0], home[0])
+    return named or told.at.place in (place, home)
+
+
 def _is_other_question(one: Statement, other: Statement) -> bool:
     """Whether two conditions ask of different things, and have nothing below them in common."""
     asked = ({getattr(node, "id", getattr(node, "attr", "")) for node in each.inside()} for each in (one, other))
@@ -522,11 +529,6 @@ def _set_at(
         one, other = (side[0] if side else None for side in causes)
         return one, other
     return one or facts[0].at, other or facts[1].at
-
-
-def _is_outside(told: Otherwise) -> bool:
-    """Whether something is told that what a function computes does not say."""
-    return told.at.said or isinstance(told.at.node, ast.FunctionDef) or bool(_IS_STEP.search(told.at.text))
 
 
 def _says_other(one: str, other: str) -> str:

@@ -88,14 +88,17 @@ def body(
         lines += [f"{', '.join(apart)}: not for NPUs, and can be merged alone.", ""]
     lines += ["## What was proved", "", *_proved(run, proof, checks)]
     room = _WORDS - len(" ".join(lines).split()) - len("## What is left - and 9 more, met later".split())
-    # What stops an import or a first step is named, however much there is.
-    named = [each for each in parts if each.blocks != "later" or not {*each.codes}.isdisjoint(_OF_IMPORTS)
-             or " import" in each.title]  # fmt: skip
+    named = [*filter(_is_named, parts)]
     items = _at_most([*_items(named)], [*_items([each for each in parts if each not in named])], room)
     known = f"is known {'for certain ' * (len(sure) < len(stops))}that stops it on an NPU."
     told = items or [f"Nothing {'else ' * bool(first or {*stopped.values()}.difference(NO_STOP))}{known}"]
     lines = lines if commits else ["## What this does", "", "No change: there is nothing in this project to convert."]
     return "\n".join([*lines, "", "## What is left", "", *told]) + "\n"
+
+
+def _is_named(part: Action) -> bool:
+    """True for what stops an import or a first step: that is named, however much there is."""
+    return part.blocks != "later" or not {*part.codes}.isdisjoint(_OF_IMPORTS) or " import" in part.title
 
 
 def _about(modules: Sequence[str], torch: str, lists: Sequence[str], parts: Sequence[Action]) -> Iterator[str]:
@@ -237,11 +240,8 @@ def _since(part: Action) -> str:
         if (match := _SINCE.search(each.message)) and (version == "0" or match[1]):
             package, version = match[2] or package or each.api.partition(".")[0], match[3]
             sign = ">" if match[1] else ">="
-        first[package] = min(first.get(package, f"{sign} {version}"), f"{sign} {version}", key=_version)
+        bounds = first.get(package, f"{sign} {version}"), f"{sign} {version}"
+        first[package] = min(bounds, key=lambda bound: numbers_of(bound.rpartition(" ")[2]))
     newer = "newer releases" if "" in first else " or ".join(f"{each} {first[each]}" for each in sorted(first))
     imported = any(each.blocks == "import" for each in part.findings)
     return f"{'at import ' * imported}with {newer} on every device"
-
-
-def _version(bound: str) -> tuple[int, ...]:
-    return numbers_of(bound.rpartition(" ")[2])
