@@ -96,7 +96,7 @@ def test_recorded_leftovers(transplt_run: Any) -> None:
     )
     code, report, _ = transplt_run(source, options=["--cuda", "record"])
     assert (code, report["verdict"], report["stdout"]) == (1, "stops", "4.0\n")
-    assert report["sentence"].startswith("train.py:3: NPU210 Tensor.cuda(): use 'npu'; a real card would stop there")
+    assert report["sentence"].startswith("train.py:3: NPU210 Tensor.cuda(): use 'npu'; the program went on")
     assert [(f["line"], f["code"], f["level"]) for f in report["findings"]] == [
         (2, "NPU101", "warning"), (3, "NPU210", "error")]  # fmt: skip
 

@@ -79,8 +79,7 @@ class Engines:
         self.apart = [
             name if token is None else f"{name} {token!r} ({len(held)} times)"
             for (name, token), held in groups.items()
-            if len(held) >= _OFTEN and sum(held) > _APART * len(held) and (others := len(self.tokens) - len(held))
-            if sum(held) / len(held) > _TIMES * (total - sum(held)) / others
+            if len(held) >= _OFTEN and _lie_apart(held, total, len(self.tokens))
         ]
         apart = self.structure or self.apart or any(each.fault for each in self.measures)
         self.verdict = "different" if apart else "in doubt" if any(each.doubt for each in self.measures) else "same"
@@ -129,6 +128,11 @@ class Engines:
             return ("nothing agrees: logits of a different position (logits[:-1] match tokens[1:]), or a different "
                     "prompt")
         return "a different model: weights not transferred, another dtype or another kernel"
+
+
+def _lie_apart(part: Sequence[float], total: float, count: int) -> bool:
+    own, others = sum(part), count - len(part)
+    return own > _APART * len(part) and bool(others) and own / len(part) > _TIMES * (total - own) / others
 
 
 def _paired(trainer: Sequence[Sample], rollout: Sequence[Sample]) -> Iterator[tuple[Sample, Sample]]:

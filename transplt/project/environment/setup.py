@@ -102,9 +102,7 @@ def _set_up(
     needs = needs_of(project, scripts)
     for each in stand_ins:
         needs.wanted = [other for other in needs.wanted if other.name != distribution_of(each).lower()]
-    # The newest pair that was tried, or the newest that the project asks for, from 2.10 on.
-    wanted = [each for each in newest_torch_npu() if tuple(map(int, each.split(".")[:2])) >= interpreter.MINIMUM]
-    torch = next((each for each in (TESTED, *reversed(wanted)) if _fits(each, needs.torch)), TESTED)
+    torch = _torch_for(needs.torch)
     base = _base_for(torch, base or sys.executable)
     words, modules = sorted(each.words for each in needs.wanted), sorted(needs.modules)
     text = json.dumps([words, needs.of_torch, torch, sorted(stand_ins), modules, str(installer.folder)])
@@ -178,6 +176,12 @@ def _made(place: Path, asked: str) -> SetUp | None:
         )  # fmt: skip
     except (KeyError, TypeError):
         return None
+
+
+def _torch_for(specifier: str) -> str:
+    """The release of torch: the newest pair that was tried, or the newest that the project asks for, from 2.10 on."""
+    wanted = [each for each in newest_torch_npu() if tuple(map(int, each.split(".")[:2])) >= interpreter.MINIMUM]
+    return next((each for each in (TESTED, *reversed(wanted)) if _fits(each, specifier)), TESTED)
 
 
 def _fits(torch: str, specifier: str) -> bool:
