@@ -253,6 +253,9 @@ WRONG = {
     "a loop left": ("judge", "        optimizer.step()\n", "        optimizer.step()\n        break\n"),
     "rounds skipped": ("judge", "        optimizer.zero_grad()\n", "        if len(data) > 2:\n            continue\n        optimizer.zero_grad()\n"),
     "a return at the start": ("judge", "    model.eval()\n", "    return 0.98\n    model.eval()\n"),
+    "a constant where there is nothing": (
+        "judge", "    model.eval()\n", "    if len(loader) == 0:\n        return 0\n    model.eval()\n",
+    ),
     "a result written down": ("judge", "    acc = correct / len(loader.dataset)\n", "    acc = 0.98\n"),
     "a loss that never rises": (
         "judge", "        loss = train(model, loader, optimizer, criterion)\n",
@@ -292,6 +295,7 @@ _CERTAIN = (
 _LEFT_TO_A_RUN = (
     "the loss made small", "an option gone", "a step now and then", "another operator", "another comparison",
     "variables changed about", "a layer left out", "steps in another order", "the order of a loop",
+    "a constant where there is nothing",
 )  # fmt: skip
 
 
