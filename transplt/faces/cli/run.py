@@ -12,9 +12,8 @@ import click
 
 from transplt.base.render.options import argument, flag, option, taking
 from transplt.faces.cli.command import DONE, INTERRUPTED, to_stderr
-from transplt.proof.launch.command import HELP, Run, run_given
+from transplt.proof.launch.command import Run, as_run, run_given
 from transplt.proof.launch.options import UsageError
-from transplt.proof.launch.shared_options import ScriptCommand
 
 
 @dataclass(frozen=True)
@@ -32,12 +31,7 @@ class RunOrSetUp(Run):
     script: Any = argument(type=click.Path(), required=False, metavar="SCRIPT")
 
 
-@click.command(
-    "run",
-    help=HELP,
-    cls=ScriptCommand,
-    context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]},
-)
+@as_run
 @taking(RunOrSetUp)
 def run_command(given: RunOrSetUp) -> int:
     try:

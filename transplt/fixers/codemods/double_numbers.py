@@ -30,13 +30,11 @@ def numbers_of_numpy(work: Work, call: ast.Call) -> Finds:
     match call:
         case ast.Call(args=[ast.Call(func=made, args=[_])]) if keyword_of(call, "dtype") is None:
             module, _, name = (work.names.qualified(made) or "").rpartition(".")
-            if module == "numpy" and name in _OF_FLOATS and _is_moved(work, call) and _is_trained(work, call):
+            around = keyword_of(call, "device") or next(
+                (each for each in of_kind(ast.Call, chain(call)) if moves(work, each)), None
+            )
+            if module == "numpy" and name in _OF_FLOATS and around is not None and _is_trained(work, call):
                 yield work.note(call, fixer.code, _MESSAGE, api="torch.float64", help=_HELP, effort=Effort.LOW)
-
-
-def _is_moved(work: Work, call: ast.Call) -> bool:
-    """True for a tensor that its own statement puts on a device."""
-    return keyword_of(call, "device") is not None or any(moves(work, each) for each in of_kind(ast.Call, chain(call)))
 
 
 def _is_trained(work: Work, call: ast.Call) -> bool:

@@ -12,6 +12,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 
 from transplt.base.finding import Level
@@ -64,11 +65,8 @@ def texts_about_options(work: Work, tree: ast.Module) -> Finds:
             pairs |= {"CUDA": "NPU", "Cuda": "NPU"}  # "the device is 'cuda', but CUDA is not available"
         if pairs and not (call is None and _is_looked_for(work, value)) and work.take(outer):
             named = ", ".join(f"{old} -> {new}" for old, new in pairs.items())
-            yield Edit(outer, fixer.code, f"help text updated to match the values: {named}", _swap(pairs))
-
-
-def _swap(pairs: dict[str, str]) -> OfText:
-    return in_literals(lambda text: WORD.sub(lambda match: pairs.get(match.group(), match.group()), text))
+            swap = partial(WORD.sub, lambda match, pairs=pairs: pairs.get(match.group(), match.group()))
+            yield Edit(outer, fixer.code, f"help text updated to match the values: {named}", in_literals(swap))
 
 
 # --- docopt ----------------------------------------------------------------------------------------------------------

@@ -53,6 +53,13 @@ Exit codes: 0 equal or runs, 1 any other verdict, 2 wrong usage or PyTorch missi
     words="\n".join(f"  {word:8} {word.meaning}" for word in Word), limits="\n".join(f"  - {limit}" for limit in LIMITS)
 )
 
+as_run = click.command(
+    "run",
+    help=HELP,
+    cls=ScriptCommand,
+    context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]},
+)
+
 
 @dataclass(frozen=True)
 class Run:
@@ -122,12 +129,7 @@ class Run:
     args: tuple[str, ...] = argument(nargs=-1, type=click.UNPROCESSED)
 
 
-@click.command(
-    "run",
-    help=HELP,
-    cls=ScriptCommand,
-    context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]},
-)
+@as_run
 @taking(Run)
 def run_command(given: Run) -> int:
     return run_given(given)
