@@ -270,3 +270,21 @@ def test_optimizers_have_the_numbers_of_those_that_start_alike(order: tuple[str,
     assert [step.optimizer for step in renamed.steps] == numbers
     assert [event.fields["o"] for event in renamed.of("step")] == numbers
     assert [renamed.optimizers[which].names[0] for which in numbers] == [*order]
+
+
+@pytest.mark.parametrize(("order", "rate", "same"), [
+    (("w", "b"), 0.1, True), (("b", "w"), 0.1, True), (("b", "w"), 0.2, False), (("b", "other"), 0.1, False),
+])  # fmt: skip
+def test_parameters_are_held_against_those_of_their_name(order: tuple[str, str], rate: float, same: bool) -> None:
+    norms, rates = {"w": 1.0, "b": 2.0, "other": 3.0}, {"w": 0.1, "b": rate, "other": 0.1}
+
+    def training(names: tuple[str, str], rates: dict[str, float]) -> Training:
+        told = Told().tell("optimizer", o=0, kind="SGD", hyper=[])
+        held = [figures(norms[name]) for name in names]
+        told.tell("start", o=0, kind="SGD", names=[*names], dtypes=["float32"] * 2, p=held)
+        told.tell("hyper", o=0, hyper=[{"lr": rates[name]} for name in names], sizes=[1, 1])
+        told.tell("grads", o=0, k=0, g=held).tell("step", o=0, k=0, p=held, b={})
+        return told.training()
+
+    one = training(("w", "b"), {"w": 0.1, "b": 0.1})
+    assert (first_difference(one, training(order, rates).numbered_as(one)) is None) == same

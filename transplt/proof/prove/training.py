@@ -61,6 +61,19 @@ class TrainingStep:
     clipped: Sequence[Any] = ()
     sizes: Sequence[int] = ()
 
+    def with_order(self, order: Sequence[int]) -> TrainingStep:
+        """It with its parameters in another order, each in a group of its own."""
+        groups = [group for group, size in zip(self.hyper, self.sizes, strict=False) for _ in range(size)]
+        lists: dict[str, Any] = {
+            name: [held[at] for at in order] if len(held) == len(order) else held
+            for name, held in (
+                ("gradients", self.gradients),
+                ("parameters", self.parameters),
+                ("hyper", groups or self.hyper),
+            )
+        }
+        return replace(self, **lists, sizes=[1] * len(groups))
+
 
 @dataclass
 class Optimizer:
@@ -123,16 +136,31 @@ class Training:
         return replace(self, optimizers=others, steps=tuple(each for each in self.steps if each.optimizer in others))
 
     def numbered_as(self, one: Training) -> Training:
-        """It with the numbers that `one` has for optimizers that start with the same values: the two may be made in
-        another order."""
+        """It with the numbers that `one` has for optimizers that start with the same values, and with the order that it
+        has for their parameters, by name: the two may be made in another order."""
         starts = {str(made.start): which for which, made in one.optimizers.items()}
         new = {which: starts.get(str(made.start), which) for which, made in self.optimizers.items()}
         if {*new.values()} != {*new} or [*new] == [*new.values()]:
-            return self
+            return self._ordered_as(one)
         events = (replace(each, fields={**each.fields, "o": new.get(each.fields.get("o", -1))}) for each in self.events)
         steps = (replace(each, optimizer=new[each.optimizer]) for each in self.steps)
         made = {new[which]: made for which, made in self.optimizers.items()}
-        return replace(self, events=tuple(events), steps=tuple(steps), optimizers=made)
+        return replace(self, events=tuple(events), steps=tuple(steps), optimizers=made)._ordered_as(one)
+
+    def _ordered_as(self, one: Training) -> Training:
+        made, steps = dict(self.optimizers), [*self.steps]
+        for which, mine in self.optimizers.items():
+            names = one.optimizers[which].names if which in one.optimizers else []
+            places = {name: place for place, name in enumerate(mine.names)}
+            if names == mine.names or sorted(names) != sorted(places) or len(places) != len(mine.names):
+                continue
+            order = [places[name] for name in names]
+            lists: dict[str, Any] = {
+                name: [getattr(mine, name)[at] for at in order] for name in ("names", "dtypes", "start")
+            }
+            made[which] = replace(mine, **lists)
+            steps = [each.with_order(order) if each.optimizer == which else each for each in steps]
+        return replace(self, optimizers=made, steps=tuple(steps))
 
     def step(self, optimizer: int, number: int) -> TrainingStep | None:
         return next((step for step in self.steps if (step.optimizer, step.number) == (optimizer, number)), None)
