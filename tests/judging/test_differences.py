@@ -1029,3 +1029,13 @@ def test_a_count_begins_at_the_same_number(start: str, told_of: list[str]) -> No
 def test_a_frozen_copy_is_to_look_at() -> None:
     frozen = changed("    model.train()\n", "    model.train()\n    teacher = Net()\n    teacher.requires_grad_(False)\n")
     assert "judge" not in told({"train.py": TRAINING}, {"train.py": frozen})
+
+
+@pytest.mark.parametrize(("default", "told_of"), [("0.0", []), ("1.0", ["computing"])])
+def test_a_number_stands_for_a_name_that_has_no_other(default: str, told_of: list[str]) -> None:
+    text = (
+        f"import torch\nparser.add_argument('--perturb', type=float, default={default})\nargs = parser.parse_args()\n\n\n"
+        "def render(x, perturb=0.0):\n    return x + perturb * torch.rand_like(x)\n\n\n"
+        "def train(x):\n    y = render(x, perturb=args.perturb)\n    return y.mean() * args.scale\n"
+    )
+    assert listed({"a.py": text}, {"a.py": text.replace("=args.perturb", "=0.0")}) == told_of
