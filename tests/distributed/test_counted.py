@@ -200,3 +200,62 @@ def test_a_count_of_steps_that_decides_is_a_remark(count: str, told: bool) -> No
     result = distributed(script(head=BEFORE, loop=f"for x in loader:\n{body}"))
     counted = [each.message for each in result.findings if "counts the steps of one rank" in each.message]
     assert len(counted) == told
+
+
+@pytest.mark.parametrize(
+    ("fill", "shown", "written"),
+    [
+        (FILL["correct"] + "\n" + FILL["seen"], "print(correct / seen)", "mean_correct = {0}(correct / seen)"),
+        (FILL["correct"] + "\nseen += x.numel()", "acc = 100. * correct / seen", "acc = {0}(100. * correct / seen)"),
+        (FILL["correct"], "rate = correct / len(loader) if seen else 0", "rate = {0}(correct / len(loader)) if seen"),
+        ("kept.append(net.judge(x))", "print(np.mean(kept))", "mean_kept = {0}(np.mean(kept))"),
+        ("kept.append(net.judge(x))", "rate = sum(kept) / len(kept)", "rate = {0}(sum(kept) / len(kept))"),
+        # What all ranks count, or have alike, stays.
+        ("seen += 1", "rate = seen / len(loader)", "rate = seen / len(loader)"),
+        ("loss = model(x).mean()\nkept.append(loss.item())", "rate = np.mean(kept)", "rate = np.mean(kept)"),
+        (FILL["correct"], "rates = [correct / len(loader) for _ in ids]", "[correct / len(loader) for _ in ids]"),
+    ],
+)
+def test_the_mean_of_a_share_is_that_of_all_ranks(fill: str, shown: str, written: str) -> None:
+    assert written.format("npu_port.mean_over_ranks") in looped(f"{TRAINED}{fill}", after=shown)
+
+
+METER = """
+class Meter(object):
+    def __init__(self):
+        self.total, self.count = 0.0, 0
+
+    def update(self, value, n=1, **others):
+        self.total += value * n
+        self.count += n
+
+    def close(self):
+        return 3
+
+    @property
+    def avg(self):
+        return self.total / self.count
+
+
+meter, other = Meter(), Meter()
+"""
+
+
+@pytest.mark.parametrize(
+    ("fill", "shown", "told"),
+    [
+        ("meter.update(net.judge(x))", "print(meter.avg)", True),
+        ("meter.update(1, judged=net.judge(x))", 'print(f"{meter}")', True),
+        ("meter.update(**net.judge(x))", "stats = {'avg': meter.avg}\nprint(stats)", True),
+        ("meter.update(net.judge(x))", "net.file.write('%s' % meter.avg)", True),
+        ("meter.update(net.judge(x))", "net.writer.add_scalar('x', meter.avg, epoch)", True),
+        ("meter.update(net.judge(x))", "save_image(meter.avg, 'x.png')", False),
+        ("meter.update(net.judge(x))", "print(other.avg)", False),
+        ("loss = model(x).mean()\nmeter.update(loss.item())", "print(meter.avg)", False),
+        ("meter.update(epoch)", "print(meter.avg)", False),
+    ],
+)
+def test_what_an_object_holds_of_one_rank_is_told(fill: str, shown: str, told: bool) -> None:
+    source = script(head=METER, loop=f"for epoch in range(3):\n    for x in loader:\n        model(x).backward()\n"
+                    f"{textwrap.indent(fill, ' ' * 8)}\n{textwrap.indent(shown, ' ' * 4)}")  # fmt: skip
+    assert ("NPU346" in codes(distributed(source), applied=False)) is told

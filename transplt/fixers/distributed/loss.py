@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from transplt.base.grouped import grouped
-from transplt.fixers.distributed.counts import remark_counted, remark_progress, write_lengths
+from transplt.fixers.distributed.counts import remark_progress, tell_shown, write_lengths
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.effects import Effects
 from transplt.fixers.distributed.program.losses import loss_readers
@@ -41,7 +41,7 @@ def write_means(bench: Bench, effects: Effects) -> None:
 def write_counts(bench: Bench, means: Collection[int]) -> None:
     """A sum over the share of the rank is divided by the length of the share; sums as losses are a finding."""
     write_lengths(bench)
-    remark_counted(bench, means)
+    tell_shown(bench, means)
     remark_progress(bench)
     sums = [call for call in bench.file.scan.calls if _is_sum(call) and _in_training(bench, call)]
     own = [(file, call) for file, call in bench.training.backwards if file is bench.file]

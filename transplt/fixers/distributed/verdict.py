@@ -20,7 +20,8 @@ from transplt.fixers.distributed.program.datasets import shuffles
 from transplt.fixers.distributed.program.divergence import Divergence, find_divergence
 from transplt.fixers.distributed.program.kept_states import KeptStates, Move
 from transplt.fixers.distributed.program.losses import loss_readers, taken_out
-from transplt.fixers.distributed.program.share_sums import SharedFile, by_length_of_all, is_mean
+from transplt.fixers.distributed.program.outputs import happens_once
+from transplt.fixers.distributed.program.share_sums import SharedFile, by_length_of_all, is_mean, means_of_share
 from transplt.fixers.distributed.sharing import DRAWN, FOLLOWING, shares
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.cards import chosen_card, is_cpu_device, on_card
@@ -137,9 +138,13 @@ def _ratios(ways: Divergence, found: Shares) -> Iterator[tuple[ast.expr, File]]:
         own = SharedFile(ways, found, file)
         for ratio in by_length_of_all(own):
             node, function = ratio.node, enclosing_function(ratio.node)
-            stays = isinstance(statement(node), (ast.Assign, ast.Return))
             trains = function is None or function in ways.training.functions
-            if stays and trains and ratio.instead and own.varies(ratio.total) and isinstance(node, ast.expr):
+            if trains and ratio.instead and own.varies(ratio.total) and isinstance(node, ast.expr):
+                yield node, file
+        for node in means_of_share(SharedFile(ways, found, file)):
+            above = {type(each) for each in chain(node)}.intersection(_PARTLY)
+            shown = any(happens_once(file, call) for call in of_kind(ast.Call, chain(node)))
+            if above <= ({ast.IfExp} if not shown else set()):
                 yield node, file
 
 
@@ -166,9 +171,12 @@ def _figures(ways: Divergence) -> Iterator[tuple[ast.expr, File]]:
 
 
 def _come_to_by_all(ways: Divergence, figures: dict[ast.expr, File]) -> dict[ast.expr, File]:
-    """The figures that all ranks come to, none of them a part of another."""
+    """The figures that all ranks come to, none of them a part of another, or made of others alone."""
     alone = {node: file for node, file in figures.items() if figures.keys().isdisjoint(chain(node))}
-    return {node: file for node, file in alone.items() if ways.is_uniform(file, node)}
+    made = {node: [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
+            for node in alone if isinstance(node, ast.BinOp) or getattr(node, "args", ())}  # fmt: skip
+    return {node: file for node, file in alone.items() if ways.is_uniform(file, node)
+            and (node not in made or any(ways.varying.varies(file, each) for each in made[node]))}  # fmt: skip
 
 
 # --- what stands in the way ------------------------------------------------------------------------------------------

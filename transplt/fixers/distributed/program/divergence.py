@@ -16,6 +16,7 @@ from transplt.fixers.distributed.program.divergent_values import (
     KEEPS,
     ByOneClock,
     OfFiles,
+    Shown,
     Varying,
     draws,
 )
@@ -58,6 +59,7 @@ class Divergence:
         self.varying, self.training, self.program = varying, varying.training, varying.program
         self.every_step, self.steps = steps, {id(step.call) for step in steps}
         self._files: OfFiles | None = None
+        self._shown: Shown | None = None
         self.clocked: list[tuple[File, ast.expr]] = []  # conditions that rank 0's clock is to decide for all ranks
         self.kept: KeptTensors | None = None
         self.rows: list[tuple[Rows, bool]] = []  # what is written by numbers of samples; True where all ranks can
@@ -203,6 +205,13 @@ class Divergence:
         if self._files is None:
             self._files = OfFiles(self.training)
         return self._files.varies(file, node)
+
+    def shown(self) -> Shown:
+        """What differs of what is shown."""
+        if self._shown is None:
+            known = self.varying
+            self._shown = Shown(self.training, known.same, known.evaluating)
+        return self._shown
 
     def _counts_diverge(self, file: File, node: ast.expr) -> bool:
         """True for a loop that may go round more often on one rank: to a number, or over what is kept now and then."""

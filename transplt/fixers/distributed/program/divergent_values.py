@@ -19,7 +19,7 @@ from transplt.program.reached_functions import functions_run_in
 from transplt.program.training import Training
 from transplt.program.variable_values import values_of
 from transplt.rules.torch_callables import full_names, names_of
-from transplt.syntax.nodes import arguments_of, callee_of, inner_nodes, last_name, own_nodes
+from transplt.syntax.nodes import arguments_of, callee_of, inner_nodes, last_name, own_nodes, plain_name
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 #: What asks for files. Ranks that ask one after the other, while one of them writes, may get different answers.
@@ -405,6 +405,26 @@ class ByOneClock(Varying):
 
     def _begins(self, file: File, call: ast.Call) -> bool | None:
         return False if file.names.qualified(call.func) in CLOCK else super()._begins(file, call)
+
+
+class Shown(ByOneClock):
+    """What people are shown may differ for another reason: an object holds what its methods are given (a meter)."""
+
+    def _begins(self, file: File, call: ast.Call) -> bool | None:
+        drawn = draws(file.names.qualified(call.func) or "", last_name(call.func))
+        of_model = drawn and isinstance(parent(enclosing_function(call) or call), ast.ClassDef)
+        return False if of_model else super()._begins(file, call)  # one rank's noise is as good as another's
+
+    def _kept(self, file: File, call: ast.Call) -> None:
+        super()._kept(file, call)
+        method, holder = self.program.callee(file, call), getattr(call.func, "value", call.func)
+        cls = parent(method) if isinstance(method, FUNCTIONS) else None
+        if method is not None and isinstance(cls, ast.ClassDef) and not self.training.functions.intersection(cls.body):
+            names = self.program.owner[cls].names
+            of_torch = any((names.qualified(base) or "").startswith("torch.") for base in cls.bases)
+            keeps = any(plain_name(each.value) == "self" for each in inner_nodes(method, ast.Attribute))
+            if keeps and not of_torch and any(self.varies(file, each) for each in arguments_of(call)):
+                self._mark(file, holder)
 
 
 class _Evaluated(Varying):

@@ -21,6 +21,8 @@ from transplt.syntax.scan import FUNCTIONS, chain, parent
 
 #: What is of one size, however many samples it is taken over.
 _MEANS = frozenset("mean nanmean average fmean median std var max min amax amin quantile softmax enumerate".split())
+#: What makes of a sum no multiple of it.
+_PARTED = (ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.IfExp, ast.Lambda, ast.Compare)
 #: Seconds in a minute and in an hour.
 _OF_TIME = (60, 3600)
 #: Losses that are a mean if nothing else is said.
@@ -278,6 +280,27 @@ def _without_progress(own: SharedFile, node: ast.expr) -> str:
     return text_of(own.file, node)
 
 
+def means_of_share(own: SharedFile) -> Iterator[ast.expr]:
+    """What is the mean of a share, as all shares are of one length: a sum over it, divided by what is the same on all
+    ranks (`correct / seen`, `total / len(loader)`), and the mean of a list of numbers."""
+    grown = {slot: kept for slot, (_, kept) in filled(own, parts=True)}
+    known = {id(each.node) for each in by_length_of_all(own)} | {id(over) for over, _, _ in by_other_lengths(own)}
+    for node in ast.walk(own.file.scan.tree) if grown else ():
+        parts: list[ast.AST] = []
+        match node:
+            case ast.BinOp(left=ast.Call(func=ast.Name("sum"), args=[held]), op=ast.Div(), right=by):
+                of, kept = measured(by), True
+                parts = [held] if of is not None and own.slot(of) == own.slot(held) else []
+            case ast.Call(func=ast.Attribute(attr="mean" | "average" | "fmean"), args=[held], keywords=[]):
+                parts, kept = [held], True
+            case ast.BinOp(left=total, op=ast.Div(), right=by):
+                whole, kept = any(isinstance(each, _PARTED) for each in ast.walk(total)) or own.varies(by), False
+                parts = [each for each in ast.walk(total) if own.slot(each) in grown and not whole]
+        slot = own.slot(parts[0]) if len(parts) == 1 and id(node) not in known else None
+        if isinstance(node, ast.expr) and slot is not None and grown.get(slot) == kept and own.varies(node):
+            yield node
+
+
 # --- other divisors --------------------------------------------------------------------------------------------------
 
 
@@ -434,10 +457,11 @@ def _is_torch_loss(program: Program, file: File, call: ast.Call) -> bool:
 
 
 def filled(
-    own: SharedFile, *, sizes: bool = False, means: Collection[int] = ()
+    own: SharedFile, *, sizes: bool = False, parts: bool = False, means: Collection[int] = ()
 ) -> Iterator[tuple[Variable, tuple[Loop, bool]]]:
     """The variables that grow by what differs between ranks, each with its loop over a share, and whether it holds
-    items; with `sizes` those that grow by how many samples there are. `means`: ids of what is that of all ranks."""
+    items; with `sizes` those that grow by how many samples there are, with `parts` those, too, that begin anew in their
+    loop. `means`: ids of what is that of all ranks."""
 
     def differs(node: ast.AST) -> bool:
         inside = [*ast.walk(node)]
@@ -460,16 +484,16 @@ def filled(
                     known = own.program.callee(own.file, node) is not None
                     target = whole if not known and any(map(differs, node.args)) else None
             slot = own.slot(target) if target is not None else None
-            if slot is not None and slot not in anew and not tells_time(slot[2]):
+            if slot is not None and (parts or slot not in anew) and not tells_time(slot[2]):
                 yield slot, (loop, isinstance(node, ast.Call))
 
 
-def read_whole(own: SharedFile, value: ast.expr) -> Iterator[Variable]:
+def read_whole(own: SharedFile, value: ast.expr) -> Iterator[tuple[ast.expr, Variable]]:
     """The variables that an expression reads, but for those of which it takes a ratio or a mean."""
     for node in ast.walk(value):
         slot = own.slot(node)
-        if slot is not None and not _is_ratio(node, value):
-            yield slot
+        if slot is not None and isinstance(node, ast.expr) and not _is_ratio(node, value):
+            yield node, slot
 
 
 def _is_ratio(node: ast.AST, whole: ast.expr) -> bool:
