@@ -259,3 +259,30 @@ def test_what_an_object_holds_of_one_rank_is_told(fill: str, shown: str, told: b
     source = script(head=METER, loop=f"for epoch in range(3):\n    for x in loader:\n        model(x).backward()\n"
                     f"{textwrap.indent(fill, ' ' * 8)}\n{textwrap.indent(shown, ' ' * 4)}")  # fmt: skip
     assert ("NPU346" in codes(distributed(source), applied=False)) is told
+
+
+@pytest.mark.parametrize(
+    ("count", "mean"), [("sum(len(t) for t in y)", True), ("len(y)", False), ("len([*y])", False), ("self.n", False)]
+)
+def test_a_loss_in_a_forward_pass_is_divided_by_the_count_of_all(count: str, mean: bool) -> None:
+    forward = f"    def forward(self, x, y):\n        n = {count}\n        return x.sum() / n\n"
+    loop = "for x, y in loader:\n    loss = model(x, y)\n    loss.backward()\n    optimizer.step()"
+    source = script(head=f"class Net(torch.nn.Module):\n{forward}", model="model = Net().cuda()", loop=loop)
+    assert (b"x.sum() / npu_port.mean_over_ranks(n)" in distributed(source).data) is mean
+
+
+@pytest.mark.parametrize(
+    ("step", "made", "told"),
+    [
+        ("self.step_count += 1\n{0}net.alpha = min(1.0, (self.step_count + 1) / net.warmup)", "", True),
+        ("self.step_count += 1\n{0}net.alpha = self.step_count", "", False),
+        ("schedule.step()", "torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=900)", True),
+        ("schedule.step()", "torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=3 * len(loader))", False),
+    ],
+)
+def test_a_schedule_by_steps_is_told(step: str, made: str, told: bool) -> None:
+    lines = textwrap.indent(f"model(x).backward()\noptimizer.step()\n{step.format('')}", " " * 12)
+    trainer = f"class Trainer:\n    def train(self):\n        for x in loader:\n{lines}\n\n\nTrainer().train()"
+    loop = f"schedule = {made or None}\n\n\n{trainer}"
+    found = distributed(script(loop=loop)).findings
+    assert any(each.code == "NPU348" and "learning rate is not changed" not in each.message for each in found) is told

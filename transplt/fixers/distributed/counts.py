@@ -18,13 +18,19 @@ from transplt.fixers.distributed.program.share_sums import (
     tells_time,
 )
 from transplt.program.program import File, Variable, text_of
-from transplt.syntax.nodes import arguments_of, by_place, inner_nodes, last_name, of_kind
+from transplt.program.variable_values import assigned
+from transplt.syntax.files import names_and_attributes
+from transplt.syntax.nodes import arguments_of, attribute_of, by_place, callee_of, inner_nodes, last_name, of_kind
 from transplt.syntax.scan import chain, parent, statement
 
 _CODE = "NPU346"
 _FILLED = "{0} is filled from one rank's share, and only rank 0's is shown or saved here"
 _OF_SHARE = "{0} is made of one rank's share of the data, and only rank 0's is shown or saved here"
 _REDUCE = "reduce it over the ranks at a place that all of them reach: npu_port.mean_over_ranks(...) or sum_over_ranks"
+_BY_STEPS = (
+    "this schedule goes by steps, and an epoch has 1/W of the steps of one process",
+    "divide its lengths by npu_port.world_size(), if it is to end as in one process",
+)
 #: Calls that write a row or a text into what is open.
 _ROWS = frozenset("write writerow writerows append_row".split())
 #: Of pictures and sounds rank 0's are as good as any.
@@ -85,8 +91,14 @@ def remark_progress(bench: Bench) -> None:
     added = (each for loop in own.loops() for each in inner_nodes(loop, ast.AugAssign))
     steps = {own.slot(each.target) for each in added if isinstance(each.value, ast.Constant)} - {None}
     counts = {slot for slot, (_, kept) in filled(own, sizes=True) if not kept} | steps
-    names = {slot[2] for slot in counts if slot}
-    for node in by_place(node for name in names for node in bench.file.scan.names.get(name, [])):
+    called = by_place(call for loop in own.loops() for call in inner_nodes(loop, ast.Call))
+    for step in (call.func for call in called if attribute_of(call.func) == "step"):
+        values = assigned(own.program, own.file, getattr(step, "value", step))
+        made = [(at, value) for at, value in values if "schedule" in (at.names.qualified(callee_of(value)) or "")]
+        if made and not any(last_name(each) == "len" for _, value in made for each in ast.walk(value)):
+            bench.remark(step, "NPU348", *_BY_STEPS)
+            break
+    for node in by_place(node for node in names_and_attributes(bench.file) if own.slot(node) in counts):
         shows = any(isinstance(each, ast.Call) and happens_once(bench.file, each) for each in chain(node))
         if _decides(own, node) and not shows and (slot := own.slot(node)) in counts and slot is not None:
             counts.discard(slot)
@@ -98,9 +110,14 @@ def remark_progress(bench: Bench) -> None:
                 bench.remark(node, "NPU348", why.replace("samples", "steps"), f"{do}, if it is to be as in one process")
 
 
-def _decides(own: SharedFile, count: ast.Name) -> bool:
+def _decides(own: SharedFile, count: ast.expr) -> bool:
     """True where a count is a share of how many there are to be, and in `seen > 1000` and `seen % 100 == 0`."""
-    match parent(count):
+    above = parent(count)
+    match above:
+        case ast.BinOp(op=ast.Add() | ast.Sub(), left=ast.Constant()) | ast.BinOp(
+            op=ast.Add() | ast.Sub(), right=ast.Constant()
+        ):
+            return _decides(own, above)
         case ast.BinOp(left=left, op=ast.Div(), right=by) if left is count:
             return not own.varies(by) and not tells_time(last_name(by))
         case ast.Compare() | ast.BinOp(op=ast.Mod()) | ast.AugAssign(op=ast.Mod()):
@@ -146,6 +163,13 @@ def _of_one_rank(bench: Bench, node: ast.AST, means: Collection[int]) -> Iterato
     shown = bench.verdict.ways.shown()
     if id(node) in means or not isinstance(node, ast.expr) or not shown.varies(bench.file, node):
         return
-    parts = (part.iter if isinstance(part, ast.comprehension) else part for part in ast.iter_child_nodes(node))
-    inner = [each for part in parts for each in _of_one_rank(bench, part, means)]
-    yield from [node] if isinstance(node, (ast.Name, ast.Attribute)) or not inner else inner
+    match node:
+        case ast.Name() | ast.Attribute():
+            parts: list[ast.AST] = []
+        case ast.Call(func=ast.Attribute(value=holder)):
+            parts = [holder, *arguments_of(node)]
+        case ast.GeneratorExp() | ast.ListComp() | ast.DictComp() | ast.SetComp():
+            parts = [each.iter for each in node.generators]
+        case _:
+            parts = [*ast.iter_child_nodes(node)]
+    yield from [each for part in parts for each in _of_one_rank(bench, part, means)] or [node]

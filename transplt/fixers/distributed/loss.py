@@ -28,6 +28,8 @@ _COUNT = (
     "if the counts of the ranks differ, divide by npu_port.sum_over_ranks(count) / npu_port.world_size(), "
     "as one process does with the global batch"
 )
+#: What counts each of several: `sum(len(x) for x in batch)` is no size of a batch.
+_EACH = (ast.GeneratorExp, ast.ListComp)
 #: A size by its name, and no number of batches.
 _BATCH = re.compile(r"(?<!num_)(?<!n_)batch(?!es)", re.I)
 
@@ -87,12 +89,17 @@ def _divided(bench: Bench, backwards: list[tuple[File, ast.Call]]) -> tuple[set[
         seen.add((node, divided))
         inner = list(ast.iter_child_nodes(node))
         callee = bench.program.callee(file, node) if isinstance(node, ast.Call) else None
+        if isinstance(node, ast.Call) and callee is None:
+            callee = bench.program.object_runs(file, node.func, "forward")
         slot = bench.program.slot(file, node)
         match node:
             case ast.BinOp(left=total, op=ast.Div(), right=by):
                 inner, sized = [total], _is_size_of_batch(bench, file, by)
                 itself = plain_name(total) in {each.id for each in inner_nodes(by, ast.Name)}
-                if not sized and not itself and bench.verdict.ways.varying.varies(file, by):
+                lengths = (measured(each) for each in (by, *(value for _, value in values_of(bench.program, file, by))))
+                inside = getattr(enclosing_function(node), "name", "") == "forward" and not any(lengths)
+                given = inside and is_count(bench.program, file, by)
+                if not sized and not itself and (given or bench.verdict.ways.varying.varies(file, by)):
                     counts += [node] * (file is bench.file)
                     sized = True
                 divided = divided or sized
@@ -107,9 +114,10 @@ def _divided(bench: Bench, backwards: list[tuple[File, ast.Call]]) -> tuple[set[
 
 def _is_size_of_batch(bench: Bench, file: File, by: ast.expr) -> bool:
     """True for `len(x)` of a batch, through variables, and for what is named after it: `args.batch_size`."""
-    parts: list[tuple[File, ast.AST]] = [(file, each) for each in ast.walk(by)]
+    parts: list[tuple[File, ast.AST]] = [(file, each) for each in inner_nodes(by, ast.expr)]
     parts += [value for each in inner_nodes(by, ast.Name) for value in values_of(bench.program, file, each)]
-    counts = ((at, count) for at, each in parts if (count := measured(each)) is not None)
+    one = ((at, each) for at, each in parts if not any(isinstance(above, _EACH) for above in chain(each)))
+    counts = ((at, count) for at, each in one if (count := measured(each)) is not None)
     named = any(isinstance(each, ast.expr) and _BATCH.search(last_name(each)) for _, each in parts)
     return named or any(bench.verdict.ways.varying.varies(at, count) for at, count in counts)
 

@@ -163,7 +163,8 @@ def _figures(ways: Divergence) -> Iterator[tuple[ast.expr, File]]:
             partly = any(isinstance(above, _PARTLY) for above in chain(node))
             if known or partly or not ways.training.in_region(file, node) or not ways.varying.varies(file, node):
                 continue
-            number = next(of_kind(ast.Call, chain(node)))
+            number = next(iter(chain(node)))
+            number = parent(number) if isinstance(number, ast.Attribute) else number
             around = of_kind(ast.BinOp, itertools.takewhile(lambda each: isinstance(each, ast.BinOp), chain(number)))
             whole = next((each for each in (node, *around) if is_mean(ways.program, file, each)), None)
             if whole is not None:
@@ -173,10 +174,18 @@ def _figures(ways: Divergence) -> Iterator[tuple[ast.expr, File]]:
 def _come_to_by_all(ways: Divergence, figures: dict[ast.expr, File]) -> dict[ast.expr, File]:
     """The figures that all ranks come to, none of them a part of another, or made of others alone."""
     alone = {node: file for node, file in figures.items() if figures.keys().isdisjoint(chain(node))}
-    made = {node: [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
-            for node in alone if isinstance(node, ast.BinOp) or getattr(node, "args", ())}  # fmt: skip
-    return {node: file for node, file in alone.items() if ways.is_uniform(file, node)
-            and (node not in made or any(ways.varying.varies(file, each) for each in made[node]))}  # fmt: skip
+    return {node: file for node, file in alone.items() if ways.is_uniform(file, node) and _differs(ways, file, node)}
+
+
+def _differs(ways: Divergence, file: File, node: ast.expr) -> bool:
+    """Whether a figure would still differ between the ranks without their mean of it."""
+    match node:
+        case ast.Name() | ast.Attribute():
+            return ways.program.slot(file, node) in ways.varying.slots
+        case ast.BinOp() | ast.Call(args=[_, *_]):
+            inner = (each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr))
+            return any(ways.varying.varies(file, each) for each in inner)
+    return True
 
 
 # --- what stands in the way ------------------------------------------------------------------------------------------

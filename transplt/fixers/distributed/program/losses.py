@@ -39,11 +39,15 @@ def loss_readers(training: Training, file: File) -> list[tuple[Region, list[ast.
 
 
 def taken_out(file: File) -> Iterator[ast.expr]:
-    """x of `x.item()` and `float(x)`."""
+    """x of `x.item()`, `float(x)`, `f"{x}"` and `print(x)`."""
     yield from (node.value for node in file.scan.attributes.get("item", ()) if call_of(node) is not None)
     for name in file.scan.names.get("float", ()):
         call = call_of(name)
         yield from call.args if call is not None else ()
+    printed = (call for name in file.scan.names.get("print", ()) if (call := call_of(name)) is not None)
+    shown = [each for call in printed for each in call.args]
+    shown += [each.value for each in inner_nodes(file.scan.tree, ast.FormattedValue)]
+    yield from (each for each in shown if isinstance(each, (ast.Name, ast.Attribute)))
 
 
 def _around(region: Region) -> Iterator[Region]:

@@ -420,6 +420,8 @@ def is_count(program: Program, file: File, node: ast.expr, seen: frozenset[objec
             return is_count(program, file, inner, seen)
         case ast.Call(func=ast.Attribute(attr="numel")):
             return True
+        case ast.Call(func=ast.Name(id="sum"), args=[ast.GeneratorExp(elt=each) | ast.ListComp(elt=each)]):
+            return is_count(program, file, each, seen)
     slot = program.slot(file, node)
     given = _given(program, file, node) if slot not in seen else []
     return measured(node) is not None or (
