@@ -17,6 +17,7 @@ from transplt.fixers.distributed.program.share_sums import (
     read_whole,
     tells_time,
 )
+from transplt.program.loops import Loop
 from transplt.program.program import File, Variable, text_of
 from transplt.program.variable_values import assigned
 from transplt.syntax.files import names_and_attributes
@@ -91,13 +92,8 @@ def remark_progress(bench: Bench) -> None:
     added = (each for loop in own.loops() for each in inner_nodes(loop, ast.AugAssign))
     steps = {own.slot(each.target) for each in added if isinstance(each.value, ast.Constant)} - {None}
     counts = {slot for slot, (_, kept) in filled(own, sizes=True) if not kept} | steps
-    called = by_place(call for loop in own.loops() for call in inner_nodes(loop, ast.Call))
-    for step in (call.func for call in called if attribute_of(call.func) == "step"):
-        values = assigned(own.program, own.file, getattr(step, "value", step))
-        made = [(at, value) for at, value in values if "schedule" in (at.names.qualified(callee_of(value)) or "")]
-        if made and not any(last_name(each) == "len" for _, value in made for each in ast.walk(value)):
-            bench.remark(step, "NPU348", *_BY_STEPS)
-            break
+    if (step := next(_steps_of_schedules(own), None)) is not None:
+        bench.remark(step, "NPU348", *_BY_STEPS)
     for node in by_place(node for node in names_and_attributes(bench.file) if own.slot(node) in counts):
         shows = any(isinstance(each, ast.Call) and happens_once(bench.file, each) for each in chain(node))
         if _decides(own, node) and not shows and (slot := own.slot(node)) in counts and slot is not None:
@@ -108,6 +104,16 @@ def remark_progress(bench: Bench) -> None:
                 bench.decide(node, _CODE, why, do)
             elif not isinstance(getattr(parent(node), "op", None), ast.Mod):
                 bench.remark(node, "NPU348", why.replace("samples", "steps"), f"{do}, if it is to be as in one process")
+
+
+def _steps_of_schedules(own: SharedFile) -> Iterator[ast.expr]:
+    """`schedule.step` in a loop over a share, where no length of a loader says how long the schedule is."""
+    called = by_place(call for loop in own.loops() for call in inner_nodes(loop, ast.Call))
+    for step in (call.func for call in called if attribute_of(call.func) == "step"):
+        values = assigned(own.program, own.file, getattr(step, "value", step))
+        made = [(at, value) for at, value in values if "schedule" in (at.names.qualified(callee_of(value)) or "")]
+        if made and not any(last_name(each) == "len" for _, value in made for each in ast.walk(value)):
+            yield step
 
 
 def _decides(own: SharedFile, count: ast.expr) -> bool:
@@ -129,12 +135,7 @@ def tell_shown(bench: Bench, means: Collection[int]) -> None:
     """What is shown or saved of one rank's share is told, once for each variable where it is first shown: all but
     `means`, pictures and models."""
     own, grown = bench.own, dict(filled(bench.own, means=means))
-    made = {slot: slot for slot in grown}
-    for stored in by_place(inner_nodes(bench.file.scan.tree, ast.Assign)) if grown else ():
-        read = next((made[slot] for _, slot in read_whole(own, stored.value) if slot in made), None)
-        for target in stored.targets if read is not None and grown[read][0] not in chain(stored) else ():
-            if (slot := own.slot(target)) is not None and read is not None:
-                made.setdefault(slot, read)
+    made = _made_of(own, {slot: loop for slot, (loop, _) in grown.items()})
     said: set[Variable | str] = set()
     for call in by_place(each for each in bench.file.scan.calls if _tells(bench.file, each)):
         for given in (each for each in arguments_of(call) if each is not written_place(bench.file, call)):
@@ -150,6 +151,16 @@ def tell_shown(bench: Bench, means: Collection[int]) -> None:
                     what, do = _FILLED, _ALL if grown[source][1] else _SUM
                     text = source[2]
                 bench.decide(node, _CODE, what.format(text), do.format(text))
+
+
+def _made_of(own: SharedFile, grown: dict[Variable, Loop]) -> dict[Variable, Variable]:
+    """The variables that are made of what grows in a loop, each with that, which is among them."""
+    made = {slot: slot for slot in grown}
+    for stored in by_place(inner_nodes(own.file.scan.tree, ast.Assign)) if grown else ():
+        read = next((made[slot] for _, slot in read_whole(own, stored.value) if slot in made), None)
+        if read is not None and grown[read] not in chain(stored):
+            made = {slot: read for target in stored.targets if (slot := own.slot(target)) is not None} | made
+    return made
 
 
 def _tells(file: File, call: ast.Call) -> bool:

@@ -88,28 +88,29 @@ def _divided(bench: Bench, backwards: list[tuple[File, ast.Call]]) -> tuple[set[
             continue
         seen.add((node, divided))
         inner = list(ast.iter_child_nodes(node))
-        callee = bench.program.callee(file, node) if isinstance(node, ast.Call) else None
-        if isinstance(node, ast.Call) and callee is None:
-            callee = bench.program.object_runs(file, node.func, "forward")
         slot = bench.program.slot(file, node)
         match node:
             case ast.BinOp(left=total, op=ast.Div(), right=by):
                 inner, sized = [total], _is_size_of_batch(bench, file, by)
                 itself = plain_name(total) in {each.id for each in inner_nodes(by, ast.Name)}
-                lengths = (measured(each) for each in (by, *(value for _, value in values_of(bench.program, file, by))))
-                inside = getattr(enclosing_function(node), "name", "") == "forward" and not any(lengths)
-                given = inside and is_count(bench.program, file, by)
-                if not sized and not itself and (given or bench.verdict.ways.varying.varies(file, by)):
-                    counts += [node] * (file is bench.file)
-                    sized = True
-                divided = divided or sized
-            case ast.Call() if _is_sum(node):
-                sums[divided].add(node)
+                counted = not sized and not itself and _is_of_batch(bench, file, by)
+                counts += [node] * (counted and file is bench.file)
+                divided = divided or sized or counted
+            case ast.Call():
+                sums[divided].update({node} if _is_sum(node) else ())
+                runs = bench.program.callee(file, node) or bench.program.object_runs(file, node.func, "forward")
+                if isinstance(runs, FUNCTIONS):
+                    pending += [(bench.program.owner[runs], each, divided) for each in bench.program.returns(runs)]
         pending += [(file, each, divided) for each in inner]
         pending += [(value.file, value.node, divided) for value in (bench.program.values.get(slot, ()) if slot else ())]
-        if isinstance(callee, FUNCTIONS):
-            pending += [(bench.program.owner[callee], each, divided) for each in bench.program.returns(callee)]
     return sums[True] - sums[False], by_place(counts)
+
+
+def _is_of_batch(bench: Bench, file: File, by: ast.expr) -> bool:
+    """True for what another batch has another of; in a forward pass for a count that is no length."""
+    lengths = (measured(each) for each in (by, *(value for _, value in values_of(bench.program, file, by))))
+    inside = getattr(enclosing_function(by), "name", "") == "forward" and is_count(bench.program, file, by)
+    return bench.verdict.ways.varying.varies(file, by) or (inside and not any(lengths))
 
 
 def _is_size_of_batch(bench: Bench, file: File, by: ast.expr) -> bool:

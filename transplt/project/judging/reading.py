@@ -90,6 +90,11 @@ class Reading:
         words = self.words - Counter(word for each in here for part in each.parts for word in _words(part))
         return {*words}.union(*(self.values.get(name, ()) for name in names))
 
+    def stand_ins(self, form: Form) -> set[str]:
+        """The numbers and texts that may stand in the place of a name: none where it has several numbers."""
+        numbers = [each for each in self.values.get(form[0][1:], ()) if re.fullmatch(r"#-?\d[\d.e+-]*", each)]
+        return self.held([form]) if len(numbers) < len("xy") else set()
+
     def says_own(self, form: Form) -> bool:
         """Whether a form calls functions of the program."""
         return not self.reader.own.isdisjoint(word.rpartition(" ")[2].lstrip("$") for word in nodes(form))

@@ -263,8 +263,7 @@ class Unexplained:
                         found = f"{_said(left[0])} became {right[0][1:]}, which is another value"
                 case "$", "#" if _is_name(left):
                     handed[1].add(right[0])
-                    several = len({*filter(_IS_NUMBER.fullmatch, self.theirs.values.get(left[0][1:], ()))}) > 1
-                    if several or right[0] not in self.theirs.held([left]):
+                    if right[0] not in self.theirs.stand_ins(left):
                         found = f"{left[0][1:]} became {_said(right[0])}"
                 case _:
                     return self._left_out(one, other, *words, forms[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from transplt.fixers.distributed.program.datasets import dataset_of, has_own_sampler, iterates, samplers_of
@@ -285,20 +285,25 @@ def means_of_share(own: SharedFile) -> Iterator[ast.expr]:
     ranks (`correct / seen`, `total / len(loader)`), and the mean of a list of numbers."""
     grown = {slot: kept for slot, (_, kept) in filled(own, parts=True)}
     known = {id(each.node) for each in by_length_of_all(own)} | {id(over) for over, _, _ in by_other_lengths(own)}
-    for node in ast.walk(own.file.scan.tree) if grown else ():
-        parts: list[ast.AST] = []
-        match node:
-            case ast.BinOp(left=ast.Call(func=ast.Name("sum"), args=[held]), op=ast.Div(), right=by):
-                of, kept = measured(by), True
-                parts = [held] if of is not None and own.slot(of) == own.slot(held) else []
-            case ast.Call(func=ast.Attribute(attr="mean" | "average" | "fmean"), args=[held], keywords=[]):
-                parts, kept = [held], True
-            case ast.BinOp(left=total, op=ast.Div(), right=by):
-                whole, kept = any(isinstance(each, _PARTED) for each in ast.walk(total)) or own.varies(by), False
-                parts = [each for each in ast.walk(total) if own.slot(each) in grown and not whole]
-        slot = own.slot(parts[0]) if len(parts) == 1 and id(node) not in known else None
-        if isinstance(node, ast.expr) and slot is not None and grown.get(slot) == kept and own.varies(node):
+    for node in inner_nodes(own.file.scan.tree, ast.expr) if grown else ():
+        kept, parts = _averaged(own, node)
+        slots = [slot for each in parts if (slot := own.slot(each)) in grown]
+        if len(slots) == 1 and grown[slots[0]] == kept and id(node) not in known and own.varies(node):
             yield node
+
+
+def _averaged(own: SharedFile, node: ast.expr) -> tuple[bool, Iterable[ast.AST]]:
+    """What an expression is the mean of: a list (True), or one of the parts of what it divides."""
+    match node:
+        case ast.BinOp(left=ast.Call(func=ast.Name("sum"), args=[held]), op=ast.Div(), right=by):
+            of = measured(by)
+            return True, [held] if of is not None and own.slot(of) == own.slot(held) else []
+        case ast.Call(func=ast.Attribute(attr="mean" | "average" | "fmean"), args=[held], keywords=[]):
+            return True, [held]
+        case ast.BinOp(left=total, op=ast.Div(), right=by) if not own.varies(by):
+            parts = [*ast.walk(total)]
+            return False, [] if any(isinstance(each, _PARTED) for each in parts) else parts
+    return False, []
 
 
 # --- other divisors --------------------------------------------------------------------------------------------------
