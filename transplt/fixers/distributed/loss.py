@@ -95,7 +95,7 @@ def _divided(bench: Bench, backwards: list[tuple[File, ast.Call]]) -> tuple[set[
                 itself = plain_name(total) in {each.id for each in inner_nodes(by, ast.Name)}
                 counted = not sized and not itself and _is_of_batch(bench, file, by)
                 counts += [node] * (counted and file is bench.file)
-                divided = divided or sized or counted
+                divided |= sized or counted
             case ast.Call():
                 sums[divided].update({node} if _is_sum(node) else ())
                 runs = bench.program.callee(file, node) or bench.program.object_runs(file, node.func, "forward")
