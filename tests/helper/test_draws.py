@@ -120,6 +120,25 @@ def test_a_seeded_run_draws_the_same_the_next_time() -> None:
     assert apart([noise for noise, _ in first])
 
 
+def seeded_in_part(stream: str) -> list[Any]:
+    """What a program draws that seeds one stream only, and what a source draws for it."""
+    import numpy
+
+    npu_port.start()
+    {"torch": torch.manual_seed, "random": random.seed, "numpy": numpy.random.seed}[stream](3)
+    npu_port.own_draws()
+    draw = {"torch": lambda: torch.rand(1).item(), "random": random.random, "numpy": numpy.random.rand}[stream]
+    source = (draw() for _ in range(2))
+    return [[float(draw()) for _ in range(2)], [float(each) for each in npu_port.drawn_alike(source, 1)]]
+
+
+@pytest.mark.parametrize("stream", ["torch", "random", "numpy"])
+def test_a_program_has_the_same_draws_again_if_it_seeds_what_it_draws_from(stream: str) -> None:
+    first = each_rank(seeded_in_part, 2, stream, seeds=[1, 2])
+    assert first == each_rank(seeded_in_part, 2, stream, seeds=[3, 4])
+    assert first[0][0] != first[1][0] and first[0][1] == first[1][1]
+
+
 def orders_of_a_seed(times: int) -> list[int]:
     npu_port.start()
     numbers = []

@@ -23,8 +23,9 @@ __all__ = ["own_draws", "same_draws"]
 _draws_are_own = False
 #: How often the ranks began to draw their own.
 _own_times = 0
-#: What orders of data are drawn from, alike on all ranks: a number of rank 0's, and how many there were before.
-_orders_begin = 0
+#: What orders of data are drawn from, alike on all ranks: a number of each of rank 0's streams, so that a program has
+#: the same again if it seeds those that it draws from; and how many there were before.
+_orders_begin = [0, 0, 0, 0]
 _orders_drawn = 0
 
 
@@ -33,11 +34,11 @@ def own_draws() -> None:
     global _draws_are_own, _own_times, _orders_begin
     if world_size() == 1 or _draws_are_own:
         return
-    begin = [_number(*_plain(stream_states()))]
+    begin = [*map(_number, _plain(stream_states()))]
     distributed.broadcast_object_list(begin, 0, device=exchange_device())
-    _draws_are_own, _own_times, _orders_begin = True, _own_times + 1, begin[0]
+    _draws_are_own, _own_times, _orders_begin = True, _own_times + 1, begin
     if rank() > 0:
-        seed_streams(_number(begin[0], _own_times, rank()))
+        seed_streams([_number(each, _own_times, rank()) for each in begin])
 
 
 def same_draws() -> None:
@@ -50,21 +51,25 @@ def same_draws() -> None:
         return
     sent = [stream_states()]
     distributed.broadcast_object_list(sent, 0, device=exchange_device())
-    _draws_are_own, _orders_begin = False, _number(*_plain(sent[0]))
+    _draws_are_own, _orders_begin = False, [*map(_number, _plain(sent[0]))]
     if rank() > 0:
         set_streams(sent[0])
 
 
-def order_state() -> tuple[int, int]:
+def order_state() -> tuple[list[int], int]:
     """What the next order of data is drawn from."""
     return _orders_begin, _orders_drawn
 
 
 def next_order() -> int:
     """A new number, of 63 bits, which is the same on all ranks if all have asked equally often."""
+    return _next_seeds()[0]
+
+
+def _next_seeds() -> list[int]:
     global _orders_drawn
     _orders_drawn += 1
-    return _number(*order_state())
+    return [_number(each, _orders_drawn) for each in _orders_begin]
 
 
 def drawn_alike(source: Iterable[Any], at_once: int) -> Iterator[Any]:
@@ -74,13 +79,13 @@ def drawn_alike(source: Iterable[Any], at_once: int) -> Iterator[Any]:
     """
     inside: list[Any] | None = None
     elements: Iterator[Any] | None = None
-    seed = next_order()
+    seeds = _next_seeds()
     fetched = [None] * at_once
     while len(fetched) == at_once:
         outside = stream_states()
         try:
             if inside is None:
-                seed_streams(seed)
+                seed_streams(seeds)
             else:
                 set_streams(inside)
             elements = iter(source) if elements is None else elements
@@ -114,15 +119,15 @@ def set_streams(states: list[Any]) -> None:
         numpy.random.set_state(states[3])
 
 
-def seed_streams(seed: int) -> None:
-    """Begin all streams anew with a seed of 63 bits."""
+def seed_streams(seeds: list[int]) -> None:
+    """Begin all streams anew, in the order of `stream_states`, with a seed of 63 bits for each."""
     numpy: Any = sys.modules.get("numpy")
-    torch.default_generator.manual_seed(seed)
+    torch.default_generator.manual_seed(seeds[0])
     if card_kind() != "cpu":
-        getattr(torch, card_kind()).manual_seed(seed)
-    random.seed(seed)
+        getattr(torch, card_kind()).manual_seed(seeds[1])
+    random.seed(seeds[2])
     if numpy:
-        numpy.random.seed([seed & 0xFFFFFFFF, seed >> 32])
+        numpy.random.seed([seeds[3] & 0xFFFFFFFF, seeds[3] >> 32])
 
 
 def _plain(states: list[Any]) -> list[Any]:
