@@ -43,7 +43,10 @@ from transplt.rules.rule_set import builtin_rules  # noqa: E402
 
 TABLE = ROOT / "rules" / "support" / "gone_names.json"
 #: The folder of a package in its wheel, where that has another name.
-_FOLDERS = {"scikit_image": "skimage", "scikit_learn": "sklearn", "pillow": "PIL", "Pillow": "PIL"}
+_FOLDERS = {
+    "scikit_image": "skimage", "scikit_learn": "sklearn", "pillow": "PIL", "Pillow": "PIL", "hydra_core": "hydra",
+    "pytorch_ignite": "ignite", "tensorboardx": "tensorboardX",
+}  # fmt: skip
 #: What makes names as a module is imported.
 _OFFERED = re.compile(r"(?:def|class)\s+(\w+)|^(\w+)\s*=|[\"'](\w+)[\"']", re.M)
 _DYNAMIC = re.compile(r"def __getattr__|_LazyModule|lazy_loader|lazy\.attach|\bglobals\(\)|\bexec\(|sys\.modules\[")
@@ -59,6 +62,8 @@ _BESIDE_TORCH = ("torch", "torchvision", "torchaudio")
 _FRONT = {
     "skimage": 3, "torchvision": 3, "networkx": 2, "pandas": 2, "torchmetrics": 2, "transformers": 3, "peft": 2,
     "trl": 2, "gymnasium": 3, "pytorch_lightning": 3, "diffusers": 2, "timm": 3, "torch": 4,
+    "moviepy": 2, "accelerate": 2, "seaborn": 2, "wandb": 2, "omegaconf": 2, "hydra": 2, "evaluate": 2, "monai": 3,
+    "ignite": 3, "stable_baselines3": 3, "pytorch_metric_learning": 2, "tensorboardX": 2, "sacrebleu": 2,
 }  # fmt: skip
 #: How deep the modules lie whose classes are read: below are single models, by the thousand.
 _DEPTH = 2
@@ -135,6 +140,27 @@ _HELP = {
     "huggingface_hub.cached_download": "write huggingface_hub.hf_hub_download(repo_id, filename)",
     "skimage.feature.greycomatrix": "write graycomatrix",
     "skimage.feature.greycoprops": "write graycoprops",
+    "accelerate.Accelerator(fp16=": "write mixed_precision='fp16'",
+    "accelerate.Accelerator(logging_dir=": "write project_dir= for logging_dir=",
+    **{
+        f"accelerate.Accelerator({keyword}=": f"pass {keyword}= to accelerate.DataLoaderConfiguration, "
+        "and that as dataloader_config="
+        for keyword in ("dispatch_batches", "even_batches", "use_seedable_sampler")
+    },
+    "hydra.main(strict=": "remove strict=",
+    "monai.transforms.AddChannel": "write EnsureChannelFirst(channel_dim='no_channel')",
+    "monai.transforms.AddChanneld": "write EnsureChannelFirstd(keys, channel_dim='no_channel')",
+    "monai.transforms.AsChannelFirst": "write EnsureChannelFirst(channel_dim=-1)",
+    "monai.transforms.AsChannelFirstd": "write EnsureChannelFirstd(keys, channel_dim=-1)",
+    "moviepy.editor": "import from moviepy, whose clips have with_duration for set_duration, subclipped for subclip",
+    "sacrebleu.corpus_bleu(sys_stream=": "write hypotheses= for sys_stream=",
+    "sacrebleu.corpus_bleu(ref_streams=": "write references= for ref_streams=",
+    "seaborn.FacetGrid(size=": "write height= for size=",
+    "seaborn.JointGrid(size=": "write height= for size=",
+    "seaborn.PairGrid(size=": "write height= for size=",
+    "seaborn.lmplot(size=": "write height= for size=",
+    "seaborn.factorplot": "write seaborn.catplot, with kind='point'",
+    "seaborn.tsplot": "write seaborn.lineplot",
     "transformers.AdamW": _ADAMW,
     "transformers.optimization.AdamW": _ADAMW,
     "transformers.deepspeed": "import from transformers.integrations",
@@ -553,7 +579,7 @@ def gone_members(wheels: list[Package]) -> Iterator[tuple[str, str, str]]:
                 own = ask is Package.keywords or name in made.methods or (made.inherits and name in made.keywords)
                 if own and not name.startswith("_") and name not in _SAID_ELSEWHERE | _OF_MODULES:
                     for home in sorted({*newest.homes(cls)} & {*older[at].homes(cls)}):
-                        if in_front(home.rpartition(".")[0]) and not home.startswith("timm.models."):
+                        if in_front(home.rpartition(".")[0]) and not re.match(r"timm\.models\.|.*\._\w*$", home):
                             yield form.format(home, name), older[at].version, without.version
 
 
