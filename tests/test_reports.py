@@ -284,7 +284,7 @@ def test_the_summary_is_short_however_much_there_is() -> None:
     lines = list(summary(result))
     assert len(lines) <= 15
     assert sum(bool(re.match(r" +\d+\. ", line)) for line in lines) == 5  # three of them have several
-    assert any(re.search(r"to do: \d+ actions, about \d+ hours; the first 14:$", line) for line in lines)
+    assert any(re.search(r"to do: \d+ actions, about \d+ hours; the first 15:$", line) for line in lines)
     assert "  left out, as the log says why: x0, x1, x2 and 97 more" in lines
     more = list(summary(result, verbose=1))
     assert any(line.startswith("  left out, excluded: x0, x1, ") and line.endswith(", x99") for line in more)

@@ -161,16 +161,16 @@ _Leading = dict[tuple[str, str, int | str], Finding]
 def _leading(findings: list[Finding]) -> _Leading:
     """By code, file and line or API: the finding whose action another one goes with. A gate that stays takes the other
     half of its test, a pin that no wheel of the Python fits the floor of that package, a copy of a package what imports
-    it, and what imports the parts that no adapted version of a package has goes with what imports the rest.
+    it, and the parts of a package that its adapted version has not are one decision each: all of `apex.parallel`.
     """
     found = _beside(findings)
-    adapted = {canonical(each.api).partition(".")[0]: each for each in findings if each.code == "NPU511"}
+    adapted = {canonical(each.api).partition(".")[0] for each in findings if each.code == "NPU511"}
     copies = {_spelled(posixpath.basename(folder)): each for each in findings if (folder := of_others(each.path))}
     for each in findings:
         if each.code in PACKAGES and (copy := copies.get(_spelled(each.api.partition(".")[0]))) is not None:
             found[each.code, each.path, each.api] = copy
-        elif each.code in _REPLACED and (whole := adapted.get(canonical(each.api).partition(".")[0])) is not None:
-            found[each.code, each.path, each.api] = replace(each, code=whole.code, api=whole.api)
+        elif each.code == "NPU510" and each.api.partition(".")[0] in adapted:
+            found[each.code, each.path, each.api] = replace(each, api=".".join(each.api.split(".")[:2]))
         if each.code in _GATES:
             found[_STRING, each.path, each.span.line] = each
         for name in each.every_detail("thing") if each.code == _PYTHON else ():
