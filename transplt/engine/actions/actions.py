@@ -70,7 +70,7 @@ class _Draft:
             return False
         if self.blocks == "later":
             later = (finding for finding, group in self.findings if group.blocks == "later")
-            return all(each.code == _MODULES or of_a_job(each.path) or _CONTAINER.match(each.api) for each in later)
+            return all(each.code == _MODULES or of_a_job(each.path) or _CONTAINER.search(each.api) for each in later)
         early = [each for each in self.findings if each[1].blocks in ("import", "first step")]
         return all({finding.code, group.kind} & _OF_JOBS or of_a_job(finding.path) for finding, group in early)
 
