@@ -1549,8 +1549,12 @@ def test_a_copied_library_is_found_by_the_name_of_its_package() -> None:
 
 
 @pytest.mark.parametrize(
-    ("api", "contained"), [("--gpus", True), ("nvidia-docker", True), ("https://nvidia.github.io/nvidia-docker/gpgkey", True), ("--device", False), ("torch", False)]
-)
+    ("api", "contained"),
+    [
+        ("--gpus", True), ("nvidia-docker", True), ("https://nvidia.github.io/nvidia-docker/gpgkey", True),
+        ("--device", False), ("torch", False),
+    ],
+)  # fmt: skip
 def test_a_command_of_a_document_that_starts_a_container(api: str, contained: bool) -> None:
     (action,) = actions_of([at("README.md", 9, "NPU865", api, blocks="later")])
     assert action.contained is contained

@@ -230,7 +230,7 @@ def _action(draft: _Draft, kernels: Mapping[str, str]) -> Action:
         title = Sentence(title.template, **{**title.values, "name": _subject(draft)})
     if named := _things(draft):
         title = Sentence(marked("{title}: {things}"), title=title, things=named)
-    said = {(each.message, each.help) for each in findings if draft.group.kind == _REFUSED}
+    said = {(each.message, each.help) for each in findings if draft.group.kind == _REFUSED and "name" in title.values}
     for message, help in said if len(said) == 1 and " this " not in findings[0].message else ():
         uses = Sentence(marked("Update the uses of {name}: {things}"), **{**title.values, "things": message})
         title = Sentence("{title}: {things}", title=message, things=help) if len(help) <= _SHORT else uses
