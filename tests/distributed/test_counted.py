@@ -286,3 +286,8 @@ def test_a_schedule_by_steps_is_told(step: str, made: str, told: bool) -> None:
     loop = f"schedule = {made or None}\n\n\n{trainer}"
     found = distributed(script(loop=loop)).findings
     assert any(each.code == "NPU348" and "learning rate is not changed" not in each.message for each in found) is told
+
+
+def test_a_field_of_settings_makes_nothing_a_loss() -> None:
+    text = looped("loss = model(x).mean()\ni = epoch + net.first\n(net.weight * loss).backward()\nprint(f'{i} {loss}')")
+    assert "{i} {mean_loss}" in text and "mean_i" not in text

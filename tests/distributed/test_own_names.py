@@ -73,6 +73,21 @@ def test_rank_0_names_what_all_read(name: str, writes: str) -> None:
     assert f"\nname = npu_port.of_first({name})\n" in result.data.decode() and not left(result)
 
 
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("log = net.Log('runs/' + time.strftime('%H'))\ntorch.save([1], log)",
+         "net.Log(npu_port.of_first('runs/' + time.strftime('%H')))"),
+        ("runs = sorted(glob.glob('runs/*'))\ntorch.save([1], f'runs/{len(runs)}')",
+         "runs = npu_port.of_first(sorted(glob.glob('runs/*')))"),
+        ("images = sorted(glob.glob('data/*'))\nnet.read(images)", "images = sorted(glob.glob('data/*'))"),
+    ],
+)  # fmt: skip
+def test_the_name_of_an_object_and_what_is_there(line: str, written: str) -> None:
+    result = distributed(script(head=f"import glob\n{CLOCK}", tail=line))
+    assert written in result.data.decode()
+
+
 def test_a_name_that_not_all_ranks_choose() -> None:
     named = 'name = "last"\nif torch.rand(1) > 0.5:\n    name = time.strftime("%H")\ntorch.save([1], name)'
     named = textwrap.indent(named, " " * 4)

@@ -1439,3 +1439,72 @@ def test_steps_that_hang_on_how_much_a_rank_has_kept(play: str, test: str, by: s
 def test_a_refused_try_says_why() -> None:
     body = "try:\n    model(x).backward()\n    optimizer.step()\nexcept RuntimeError:\n    continue"
     assert "an exception that one rank catches may not occur on the others" in refused(script(loop=loop(body)))
+
+
+SCORED_BY = """
+class Scores:
+    def score(self, model, x):
+        return model(x).sum()
+
+
+scores, other = Scores(), net()
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "inside", "averaged"),
+    [
+        (SCORED_BY, "scores.score(model, x).backward()\nscores.score(other, x)", True),
+        (SCORED_BY, "model(x).backward()\nwith torch.no_grad():\n    scores.score(model, x)\n    scores.score(other, x)",
+         False),
+        ("weigher = net()", "model(x).backward()", False),
+        ("", "optimizer.add_param_group({'params': net.weigher.parameters()})\nmodel(x).backward()", True),
+        ("", "optimizer.add_param_group({'params': model.head.parameters()})\nmodel(x).backward()", False),
+    ],
+)  # fmt: skip
+def test_what_a_wrapper_would_not_see_is_averaged(head: str, inside: str, averaged: bool) -> None:
+    found = output(script(head=head, loop=loop(f"{inside}\noptimizer.step()")))
+    assert ("npu_port.average(optimizer)" in found) is averaged
+
+
+PACED = """
+class Pace:
+    def __init__(self):
+        self.part = 1.0
+
+    def observe(self, x):
+        self.part = 0.9 * self.part + 0.1 * x
+
+
+class Trainer:
+    def __init__(self):
+        self.pace = Pace()
+
+    def train(self):
+        for x in loader:
+            model(x).backward()
+            optimizer.step()
+            self.pace.observe({0})
+            if self.pace.part > 3:
+                break
+
+
+Trainer().train()
+"""
+
+
+@pytest.mark.parametrize(("observed", "refused"), [("net.judge(x)", True), ("1.0", False)])
+def test_what_an_object_of_an_object_holds_may_differ(observed: str, refused: bool) -> None:
+    assert (left(distributed(script(loop=PACED.format(observed)))) == ["NPU332"]) is refused
+
+
+@pytest.mark.parametrize(
+    ("made", "ordered"),
+    [("DataLoader(net.other, 8, shuffle=True)", True), ("DataLoader(net.other, 8)", False),
+     ("DataLoader(net.other, batch_sampler=net.sampler())", True)],
+)  # fmt: skip
+def test_what_all_ranks_go_through_has_one_order(made: str, ordered: bool) -> None:
+    valid = "with torch.no_grad():\n    for y in valid:\n        net.judge(model(y))"
+    source = script(loader=f"loader = DataLoader(dataset, 8, True)\nvalid = {made}", loop=loop(
+        "model(x).backward()\noptimizer.step()") + "\n" + textwrap.indent(valid, " " * 4))  # fmt: skip
+    assert ("for y in npu_port.in_one_order(valid):" in output(source)) is ordered

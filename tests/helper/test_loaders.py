@@ -429,3 +429,18 @@ def noise_of_workers() -> Callable[..., Any] | list[float]:
 def test_workers_draw_noise_of_their_ranks_own() -> None:
     found = [noise for rank in each_rank(noise_of_workers, 2) for noise in rank]
     assert len(set(found)) == len(found) == 24
+
+
+def in_one_order(options: dict[str, Any]) -> list[list[list[int]]]:
+    npu_port.start()
+    npu_port.own_draws()
+    made = loader(**options)
+    torch.rand(1 + npu_port.rank())
+    return [read(npu_port.in_one_order(made)) for _ in range(2)]
+
+
+@pytest.mark.parametrize("options", [{"shuffle": True}, {"shuffle": True, "drop_last": True}, {"sampler": Shuffled}])
+def test_all_ranks_go_through_all_in_one_order(options: dict[str, Any]) -> None:
+    first, second = each_rank(in_one_order, 2, {"batch_size": 2, **options})
+    assert first == second and first[0] != first[1]
+    assert len(first[0]) == len(loader(**{"batch_size": 2, **options}))

@@ -15,7 +15,7 @@ from torch.utils.data.distributed import DistributedSampler
 from transplt.helper.draws import drawn_alike, next_order
 from transplt.helper.ranks import rank, world_size
 
-__all__ = ["shard"]
+__all__ = ["in_one_order", "shard"]
 
 
 def shard(loader: Any) -> Any:
@@ -41,15 +41,36 @@ def shard(loader: Any) -> Any:
         if loader.generator is None:  # seeds of workers, of which each rank's have to yield the same stream
             changes["generator"] = torch.Generator()
             changes["generator"].manual_seed(next_order())
-    elif loader.batch_sampler is not None and (loader.batch_size is None or _is_own(loader.sampler)):
+    else:
+        changes = _samplers(loader, rank(), world_size())
+    _check_size(loader)
+    return _with(loader, changes)
+
+
+def in_one_order(loader: Any) -> Any:
+    """`loader`, a torch DataLoader of which each rank reads all, as one whose orders are drawn alike on all ranks.
+
+    All ranks have to begin each iteration. What draws no order, and anything else, is given back as it is.
+    """
+    if world_size() == 1 or not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
+        return loader
+    return _with(loader, _samplers(loader, 0, 1))
+
+
+def _samplers(loader: Any, rank: int, ranks: int) -> dict[str, Any]:
+    """What draws the order of a loader, with a share of it for each of so many ranks."""
+    if loader.batch_sampler is not None and (loader.batch_size is None or _is_own(loader.sampler)):
         # A sampler of the program's own may mean what stands together in a batch (classes, lengths).
         drop_last = bool(loader.drop_last) if loader.batch_size else False
-        changes["batch_sampler"] = ShareSampler(loader.batch_sampler, loader.dataset, drop_last=drop_last)
-    else:
-        changes["sampler"] = ShareSampler(loader.sampler, loader.dataset, drop_last=bool(loader.drop_last))
-        if loader.batch_sampler is not None:
-            changes["batch_sampler"] = BatchSampler(changes["sampler"], loader.batch_size, loader.drop_last)
-    _check_size(loader)
+        return {"batch_sampler": ShareSampler(loader.batch_sampler, loader.dataset, drop_last, rank, ranks)}
+    sampler = ShareSampler(loader.sampler, loader.dataset, bool(loader.drop_last) and ranks > 1, rank, ranks)
+    if loader.batch_sampler is None:
+        return {"sampler": sampler}
+    return {"sampler": sampler, "batch_sampler": BatchSampler(sampler, loader.batch_size, loader.drop_last)}
+
+
+def _with(loader: Any, changes: dict[str, Any]) -> Any:
+    """A copy of a loader with other attributes."""
     shared = copy.copy(loader)
     for name, value in {**changes, "_iterator": None}.items():
         object.__setattr__(shared, name, value)  # a DataLoader refuses to be changed, but this one has not begun
@@ -75,9 +96,9 @@ def _is_own(sampler: Any) -> bool:
 class ShareSampler(DistributedSampler):  # type: ignore[misc]
     """This rank's share of what a sampler (or batch sampler) yields, drawn in the same order on all ranks."""
 
-    def __init__(self, source: Any, dataset: Any, drop_last: bool) -> None:
+    def __init__(self, source: Any, dataset: Any, drop_last: bool, rank: int, ranks: int) -> None:
         self.source, self.dataset, self.drop_last = source, dataset, drop_last
-        self.num_replicas, self.rank = world_size(), rank()
+        self.num_replicas, self.rank = ranks, rank
         self.epoch = self.seed = 0
         self.shuffle = not isinstance(source, SequentialSampler)
 

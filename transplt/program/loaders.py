@@ -219,11 +219,11 @@ def shares_of(training: Training, loader: Loader, every: list[Reading]) -> list[
     if any(reading.trains is None for reading in own) or not any(reading.trains for reading in own):
         return None
     stored = parent(loader.call)
-    evaluates = any(not each.trains and not _looks_at_one(each) for each in own)
+    evaluates = any(not each.trains and not looks_at_one(each) for each in own)
     guarded = any(_guards(training, each.file, each.loop) for each in own if each.loop is not None)
     if any(each.loader.by_key for each in own) and (guarded or evaluates):
         return _shares_of_entries(training.program, loader, own)
-    if all(reading.trains or _looks_at_one(reading) for reading in own):
+    if all(reading.trains or looks_at_one(reading) for reading in own):
         return [Share(loader.file, stored if is_plain_store(stored) else None, loader.call)]
     return _shares_on_the_way(training.program, loader, own)
 
@@ -242,7 +242,7 @@ def _shares_on_the_way(program: Program, loader: Loader, own: list[Reading]) -> 
             chosen.append(Share(file, assign, named or assign.value, named))
             rest = [reading for reading in rest if reading not in through]
     for reading in rest:
-        read = _name_read(program, reading)
+        read = name_read(program, reading)
         if read is None:
             return None
         chosen.append(Share(reading.file, None, read))
@@ -252,7 +252,7 @@ def _shares_on_the_way(program: Program, loader: Loader, own: list[Reading]) -> 
 def _shares_of_entries(program: Program, loader: Loader, own: list[Reading]) -> list[Share] | None:
     """The entries that training reads of several loaders that one call makes, where nothing else reads them."""
     trained = {key for each in own if each.trains for key in each.keys}
-    others = {key for each in own if not each.trains and not _looks_at_one(each) for key in each.keys}
+    others = {key for each in own if not each.trains and not looks_at_one(each) for key in each.keys}
     made = made_under_keys(program, loader)
     if made is None or None in trained | others or trained & others or not trained <= set(made[1]):
         return None
@@ -260,7 +260,7 @@ def _shares_of_entries(program: Program, loader: Loader, own: list[Reading]) -> 
     return [Share(file, stored, loader.call, holder, tuple(key for key in made[1] if key in trained))]
 
 
-def _looks_at_one(reading: Reading) -> bool:
+def looks_at_one(reading: Reading) -> bool:
     """True for one batch that all ranks look at, outside of training: it may be one of the share."""
     call = parent(reading.node)
     return isinstance(call, ast.Call) and last_name(call.func) == "next" and not loops_around(call)
@@ -338,7 +338,7 @@ def _is_among(
     return any(found.call is loader.call for found in loaders_of(program, file, node, without=without))
 
 
-def _name_read(program: Program, reading: Reading) -> ast.expr | None:
+def name_read(program: Program, reading: Reading) -> ast.expr | None:
     """The name, or the call of DataLoader, by which a place reads a loader: in enumerate, tqdm, zip and the like."""
     pending: list[ast.expr] = [reading.node]
     while pending:

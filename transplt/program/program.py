@@ -148,7 +148,11 @@ class Program(Memoized):
 
     def object_runs(self, file: File, node: ast.expr, method: str) -> Function | None:
         """The method of the program's class whose object an expression is."""
-        return self.method(self.class_of(file, node) or self._class_in_slot(file, node), method)
+        return self.method(self.class_of_object(file, node), method)
+
+    def class_of_object(self, file: File, node: ast.expr) -> str:
+        """Full name of the program's class whose object a name, or an attribute of an object, is; empty for others."""
+        return self.class_of(file, node) or self._class_in_slot(file, node)
 
     def commands(self, file: File, func: ast.expr) -> tuple[Function, ...]:
         """The functions of which `args.func` is one by `set_defaults(func=...)`, and `COMMANDS[name]` by a dict."""

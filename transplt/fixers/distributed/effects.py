@@ -22,7 +22,7 @@ from transplt.fixers.distributed.program.outputs import (
     removes,
     written_place,
 )
-from transplt.fixers.distributed.program.process_paths import Own, Places, names_written_to
+from transplt.fixers.distributed.program.process_paths import Own, Places, name_within, names_written_to
 from transplt.fixers.distributed.program.read_back import behind_training, read_just_before
 from transplt.fixers.distributed.program.side_effects import acts
 from transplt.fixers.distributed.waits import write_waits
@@ -300,8 +300,8 @@ def write_names(bench: Bench, after_start: Callable[[ast.AST], bool]) -> None:
     """
     for node in names_written_to(bench.program, bench.file):
         if after_start(node) and bench.alike(node):
-            name = bench.call("of_first")
-            bench.put_around(node.value, "NPU343", "all ranks use the name that rank 0 chooses", name)
+            name, chosen = bench.call("of_first"), name_within(bench.file, node.value)
+            bench.put_around(chosen, "NPU343", "all ranks use the name that rank 0 chooses", name)
         else:
             why = "each process chooses its own name here, and only rank 0 writes, under its own name"
             help_ = "choose it after npu_port.start(), on all ranks: name = npu_port.of_first(name)"

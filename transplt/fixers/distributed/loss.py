@@ -17,7 +17,17 @@ from transplt.program.loops import Loop, lifted, loops_around
 from transplt.program.program import File, enclosing_function, text_of
 from transplt.program.variable_values import values_of
 from transplt.syntax.files import names_and_attributes
-from transplt.syntax.nodes import by_place, inner_nodes, is_none, keyword_of, last_name, of_kind, plain_name, string_of
+from transplt.syntax.nodes import (
+    by_place,
+    callee_of,
+    inner_nodes,
+    is_none,
+    keyword_of,
+    last_name,
+    of_kind,
+    plain_name,
+    string_of,
+)
 from transplt.syntax.scan import FUNCTIONS, chain, parent, statement
 
 _OWN_COUNT = "the ranks take the mean of losses, each divided by {0} of its own batch"
@@ -99,6 +109,9 @@ def _divided(bench: Bench, backwards: list[tuple[File, ast.Call]]) -> tuple[set[
             case ast.Call():
                 sums[divided].update({node} if _is_sum(node) else ())
                 runs = bench.program.callee(file, node) or bench.program.object_runs(file, node.func, "forward")
+                for held in bench.program.values.get(bench.program.slot(file, node.func) or ("", "", ""), ()):
+                    if runs is None and isinstance(held.node, ast.Attribute):  # `criterion = Losses().cross_entropy`
+                        runs = bench.program.object_runs(held.file, held.node.value, held.node.attr)
                 if isinstance(runs, FUNCTIONS):
                     pending += [(bench.program.owner[runs], each, divided) for each in bench.program.returns(runs)]
         pending += [(file, each, divided) for each in inner]
@@ -107,10 +120,11 @@ def _divided(bench: Bench, backwards: list[tuple[File, ast.Call]]) -> tuple[set[
 
 
 def _is_of_batch(bench: Bench, file: File, by: ast.expr) -> bool:
-    """True for what another batch has another of; in a forward pass for a count that is no length."""
-    lengths = (measured(each) for each in (by, *(value for _, value in values_of(bench.program, file, by))))
-    inside = getattr(enclosing_function(by), "name", "") == "forward" and is_count(bench.program, file, by)
-    return bench.verdict.ways.varying.varies(file, by) or (inside and not any(lengths))
+    """True for what another batch has another of; in a function for a count that is no size."""
+    made = (by, *(value for _, value in values_of(bench.program, file, by)))
+    sized = any(measured(each) is not None or last_name(callee_of(each)) == "numel" for each in made)
+    inside = not sized and enclosing_function(by) is not None and is_count(bench.program, file, by)
+    return inside or bench.verdict.ways.varying.varies(file, by)
 
 
 def _is_size_of_batch(bench: Bench, file: File, by: ast.expr) -> bool:

@@ -11,6 +11,7 @@ from transplt.fixers.distributed.program.unwrapped import (
     handed_over,
     made_anew,
     moved_off,
+    run_bare,
     state_elsewhere,
 )
 from transplt.program.imports import imports_of
@@ -21,7 +22,7 @@ from transplt.program.passes import Passes
 from transplt.program.program import File, Program, Variable, enclosing_function, stores_of, text_of
 from transplt.program.variable_values import values_of
 from transplt.program.wrapper_places import Wrap, early_uses, may_have_buffers
-from transplt.syntax.nodes import by_place
+from transplt.syntax.nodes import by_place, call_of
 
 
 def obstacle(
@@ -54,6 +55,11 @@ def _in_program(models: Models, wraps: dict[Variable, Wrap], passes: Passes) -> 
         apart = next((slot for slot in one.given.origins if slot not in models.origins), None)
         if apart is not None:
             return f"{apart[2]} has an optimizer"
+    for file in models.program.files:
+        for call in filter(None, map(call_of, file.scan.attributes.get("add_param_group", ()))):
+            names = [each for each in ast.walk(call) if isinstance(each, (ast.Name, ast.Attribute))]
+            if not any(models.origin(file, each) is not None for each in names):
+                return f"the optimizer gets other parameters in line {call.lineno}"
     if not passes.complete:
         return "the program is too long to follow all of its forward and backward passes"
     return next(filter(None, (_in_passes(models, origin, passes) for origin in models.origins)), "")
@@ -77,6 +83,8 @@ def _keeps_from_wrapper(models: Models, origin: Variable, wrap: Wrap | None) -> 
         return f"{name} is passed on in line {node.lineno} before it can be wrapped"
     if (node := moved_off(models, wrap)) is not None:
         return f"{name} is moved to the CPU in line {node.lineno}, and back to its card"
+    if (node := run_bare(models, wrap)) is not None:
+        return f"{name} is run in line {node.lineno} by a function that other models are given to, too"
     if frozen_later(models, wrap):
         return f"parameters of {name} are frozen or unfrozen after it can be wrapped"
     if wrap.in_place and runs_elsewhere(program, wrap.file):

@@ -14,7 +14,7 @@ from transplt.fixers.distributed.effects import Effects
 from transplt.fixers.distributed.figures import write_figures
 from transplt.fixers.distributed.loss import write_accumulation, write_counts, write_means
 from transplt.fixers.distributed.mathematics import remark_mathematics, write_rows
-from transplt.fixers.distributed.seeds import write_own_draws
+from transplt.fixers.distributed.seeds import write_orders, write_own_draws
 from transplt.fixers.distributed.shards import write_shares
 from transplt.fixers.distributed.waits import write_clocks
 from transplt.fixers.distributed.wrapping import write_models
@@ -50,6 +50,7 @@ def second_look(work: Work, _: ast.Module) -> Finds:
     if not bench.verdict.averaging:  # that exchanges once a step by itself
         write_accumulation(bench)
     write_own_draws(bench)
+    write_orders(bench)
     write_checks(bench)
     remark_mathematics(bench)
     # A DataParallel that stays on one card is right in each of several processes: nothing to replace.

@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 
 from transplt.fixers.distributed.current_program import Bench
+from transplt.fixers.distributed.program.datasets import draws_order
 from transplt.fixers.distributed.program.random_draws import drawing_loops, seeded_again, trains_last
+from transplt.program.loaders import looks_at_one, name_read, readings
 from transplt.program.loops import Loop, loops_around
 from transplt.program.program import File
 from transplt.program.training import loaders_of
@@ -40,6 +42,20 @@ def write_own_draws(bench: Bench) -> None:
                 if isinstance(node, ast.Return) and bench.fits(node):
                     bench.before(node, lines, _CODE, _AGAIN)
             bench.after(loop, lines, _CODE, _AGAIN)
+
+
+def write_orders(bench: Bench) -> None:
+    """What all ranks go through while each draws its own, such as data to evaluate by: all in one order."""
+    ways, done = bench.verdict.ways, set[int]()
+    for each in readings(bench.training):
+        whole = each.file is bench.file and each.trains is False and not looks_at_one(each)
+        node = name_read(bench.program, each) if whole and draws_order(each.loader.call) else None
+        if node is None or id(node) in done or not ways.varying.in_training(bench.file, node):
+            continue
+        done.add(id(node))
+        if bench.alike(each.node):
+            why = "each rank draws its own from here on, but all go through these data in one order"
+            bench.put_around(node, _CODE, why, bench.call("in_one_order"))
 
 
 def _write_own_again(bench: Bench, outer: list[tuple[File, Loop]]) -> None:

@@ -33,8 +33,9 @@ except ImportError:  # the same code runs on CUDA and on the CPU
 _draws_are_own = False
 #: How often the ranks began to draw their own.
 _own_times = 0
-#: What orders of data are drawn from, alike on all ranks: a number of rank 0's, and how many there were before.
-_orders_begin = 0
+#: What orders of data are drawn from, alike on all ranks: a number of each of rank 0's streams, so that a program has
+#: the same again if it seeds those that it draws from; and how many there were before.
+_orders_begin = [0, 0, 0, 0]
 _orders_drawn = 0
 _started = False
 
@@ -95,11 +96,11 @@ def own_draws() -> None:
     global _draws_are_own, _own_times, _orders_begin
     if world_size() == 1 or _draws_are_own:
         return
-    begin = [_number(*_plain(stream_states()))]
+    begin = [*map(_number, _plain(stream_states()))]
     distributed.broadcast_object_list(begin, 0, device=exchange_device())
-    _draws_are_own, _own_times, _orders_begin = True, _own_times + 1, begin[0]
+    _draws_are_own, _own_times, _orders_begin = True, _own_times + 1, begin
     if rank() > 0:
-        seed_streams(_number(begin[0], _own_times, rank()))
+        seed_streams([_number(each, _own_times, rank()) for each in begin])
 
 
 def same_draws() -> None:
@@ -112,21 +113,20 @@ def same_draws() -> None:
         return
     sent = [stream_states()]
     distributed.broadcast_object_list(sent, 0, device=exchange_device())
-    _draws_are_own, _orders_begin = False, _number(*_plain(sent[0]))
+    _draws_are_own, _orders_begin = False, [*map(_number, _plain(sent[0]))]
     if rank() > 0:
         set_streams(sent[0])
 
 
-def order_state() -> tuple[int, int]:
-    """What the next order of data is drawn from."""
-    return _orders_begin, _orders_drawn
-
-
 def next_order() -> int:
     """A new number, of 63 bits, which is the same on all ranks if all have asked equally often."""
+    return _next_seeds()[0]
+
+
+def _next_seeds() -> list[int]:
     global _orders_drawn
     _orders_drawn += 1
-    return _number(*order_state())
+    return [_number(each, _orders_drawn) for each in _orders_begin]
 
 
 def drawn_alike(source: Iterable[Any], at_once: int) -> Iterator[Any]:
@@ -136,13 +136,13 @@ def drawn_alike(source: Iterable[Any], at_once: int) -> Iterator[Any]:
     """
     inside: list[Any] | None = None
     elements: Iterator[Any] | None = None
-    seed = next_order()
+    seeds = _next_seeds()
     fetched = [None] * at_once
     while len(fetched) == at_once:
         outside = stream_states()
         try:
             if inside is None:
-                seed_streams(seed)
+                seed_streams(seeds)
             else:
                 set_streams(inside)
             elements = iter(source) if elements is None else elements
@@ -176,15 +176,15 @@ def set_streams(states: list[Any]) -> None:
         numpy.random.set_state(states[3])
 
 
-def seed_streams(seed: int) -> None:
-    """Begin all streams anew with a seed of 63 bits."""
+def seed_streams(seeds: list[int]) -> None:
+    """Begin all streams anew, in the order of `stream_states`, with a seed of 63 bits for each."""
     numpy: Any = sys.modules.get("numpy")
-    torch.default_generator.manual_seed(seed)
+    torch.default_generator.manual_seed(seeds[0])
     if card_kind() != "cpu":
-        getattr(torch, card_kind()).manual_seed(seed)
-    random.seed(seed)
+        getattr(torch, card_kind()).manual_seed(seeds[1])
+    random.seed(seeds[2])
     if numpy:
-        numpy.random.seed([seed & 0xFFFFFFFF, seed >> 32])
+        numpy.random.seed([seeds[3] & 0xFFFFFFFF, seeds[3] >> 32])
 
 
 def _plain(states: list[Any]) -> list[Any]:
@@ -281,15 +281,26 @@ def shard(loader: Any) -> Any:
         if loader.generator is None:  # seeds of workers, of which each rank's have to yield the same stream
             changes["generator"] = torch.Generator()
             changes["generator"].manual_seed(next_order())
-    elif loader.batch_sampler is not None and (loader.batch_size is None or _is_own(loader.sampler)):
+    else:
+        changes = _samplers(loader, rank(), world_size())
+    _check_size(loader)
+    return _with(loader, changes)
+
+
+def _samplers(loader: Any, rank: int, ranks: int) -> dict[str, Any]:
+    """What draws the order of a loader, with a share of it for each of so many ranks."""
+    if loader.batch_sampler is not None and (loader.batch_size is None or _is_own(loader.sampler)):
         # A sampler of the program's own may mean what stands together in a batch (classes, lengths).
         drop_last = bool(loader.drop_last) if loader.batch_size else False
-        changes["batch_sampler"] = ShareSampler(loader.batch_sampler, loader.dataset, drop_last=drop_last)
-    else:
-        changes["sampler"] = ShareSampler(loader.sampler, loader.dataset, drop_last=bool(loader.drop_last))
-        if loader.batch_sampler is not None:
-            changes["batch_sampler"] = BatchSampler(changes["sampler"], loader.batch_size, loader.drop_last)
-    _check_size(loader)
+        return {"batch_sampler": ShareSampler(loader.batch_sampler, loader.dataset, drop_last, rank, ranks)}
+    sampler = ShareSampler(loader.sampler, loader.dataset, bool(loader.drop_last) and ranks > 1, rank, ranks)
+    if loader.batch_sampler is None:
+        return {"sampler": sampler}
+    return {"sampler": sampler, "batch_sampler": BatchSampler(sampler, loader.batch_size, loader.drop_last)}
+
+
+def _with(loader: Any, changes: dict[str, Any]) -> Any:
+    """A copy of a loader with other attributes."""
     shared = copy.copy(loader)
     for name, value in {**changes, "_iterator": None}.items():
         object.__setattr__(shared, name, value)  # a DataLoader refuses to be changed, but this one has not begun
@@ -315,9 +326,9 @@ def _is_own(sampler: Any) -> bool:
 class ShareSampler(DistributedSampler):  # type: ignore[misc]
     """This rank's share of what a sampler (or batch sampler) yields, drawn in the same order on all ranks."""
 
-    def __init__(self, source: Any, dataset: Any, drop_last: bool) -> None:
+    def __init__(self, source: Any, dataset: Any, drop_last: bool, rank: int, ranks: int) -> None:
         self.source, self.dataset, self.drop_last = source, dataset, drop_last
-        self.num_replicas, self.rank = world_size(), rank()
+        self.num_replicas, self.rank = ranks, rank
         self.epoch = self.seed = 0
         self.shuffle = not isinstance(source, SequentialSampler)
 

@@ -135,8 +135,8 @@ def _compares(file: File, node: ast.expr, labels: bool) -> bool:
     """Whether each sample meets each other one; by a difference only where labels are compared, since positions are
     taken from one another, too."""
     match node:
-        case ast.BinOp(op=ast.MatMult(), right=right):
-            return _is_turned(right)
+        case ast.BinOp(op=ast.MatMult(), left=left, right=right):  # by features: `a.T @ b / n`
+            return _is_turned(right) or _is_turned(left)
         case ast.BinOp(op=ast.Sub()):
             return labels and _are_one(node.left, node.right)
         case ast.Call():

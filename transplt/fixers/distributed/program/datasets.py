@@ -34,9 +34,13 @@ def stream_of(program: Program, loader: Loader) -> tuple[File, ast.ClassDef] | N
 
 def shuffles(call: ast.Call) -> bool:
     """True for a loader that is told to shuffle, or may be."""
+    return draws_order(call) or any(keyword.arg is None for keyword in call.keywords)
+
+
+def draws_order(call: ast.Call) -> bool:
+    """True for a loader that is told to shuffle, or is given a sampler."""
     value = keyword_of(call, "shuffle") or (call.args[2] if len(call.args) > 2 else None)
-    by_keyword = value is not None and not is_false(value)
-    return by_keyword or has_own_sampler(call) or any(keyword.arg is None for keyword in call.keywords)
+    return (value is not None and not is_false(value)) or has_own_sampler(call)
 
 
 def has_own_sampler(call: ast.Call) -> bool:

@@ -99,7 +99,11 @@ class Varying:
             sources = self.slots.get(slot, ()) if slot is not None else ()
             if any(_may_follow(node, source) and not bound_since(node, source) for source in sources):
                 return True
-            return isinstance(node, ast.Attribute) and node.attr != "dtype" and self.varies(file, node.value)
+            if not isinstance(node, ast.Attribute) or node.attr == "dtype":
+                return False
+            cls = self.program.class_of_object(file, node.value) if slot is None else ""
+            kept = ("self", self.program.root_class(cls), node.attr) if cls else None
+            return kept in self.slots or self.varies(file, node.value)
         if isinstance(node, ast.Subscript) and isinstance(sized := node.value, ast.Attribute) and sized.attr == "shape":
             return self._is_picked(file, sized.value)  # else batches are of one size on all ranks
         if isinstance(node, ast.Compare) and all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):

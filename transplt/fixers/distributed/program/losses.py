@@ -73,11 +73,17 @@ def _losses(training: Training, own: File) -> list[tuple[Region, set[str]]]:
         if file is not own or loop is None:
             continue
         assert isinstance(call.func, ast.Attribute)
-        names = {node.id for node in inner_nodes(call.func.value, ast.Name)}
+        names = _read_in(call.func.value)
         if isinstance(call.func.value, ast.Call):
-            names = {node.id for argument in call.func.value.args for node in inner_nodes(argument, ast.Name)}
+            names = set().union(*map(_read_in, call.func.value.args))
         found.setdefault(id(loop), (loop, set()))[1].update(names)
     return [(loop, _related(loop, names)) for loop, names in found.values()]
+
+
+def _read_in(value: ast.expr) -> set[str]:
+    """The names in an expression, but for those of which it takes a field: `args` of `args.weight * loss`."""
+    names = inner_nodes(value, ast.Name)
+    return {each.id for each in names if not isinstance(above := parent(each), ast.Attribute) or call_of(above)}
 
 
 def _related(loop: Region, names: set[str]) -> set[str]:
@@ -87,7 +93,7 @@ def _related(loop: Region, names: set[str]) -> set[str]:
         match node:
             case ast.Assign(targets=[ast.Name(id=name), *_], value=ast.BinOp() as value):
                 if not any(isinstance(each, (ast.Call, ast.Compare)) for each in ast.walk(value)):
-                    sums.append((name, {each.id for each in inner_nodes(value, ast.Name)}))
+                    sums.append((name, _read_in(value)))
     for _ in range(len(sums) + 1):
         for name, parts in sums:
             if name in names:

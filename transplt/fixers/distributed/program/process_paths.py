@@ -15,7 +15,8 @@ from transplt.syntax.scan import FUNCTIONS, parent
 _TEMPORARY = frozenset(f"tempfile.{name}" for name in "mkdtemp mkstemp TemporaryDirectory NamedTemporaryFile".split())
 _NAMED = frozenset(
     "uuid.uuid1 uuid.uuid4 datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today datetime.date.today "
-    "time.time time.time_ns time.strftime time.ctime time.asctime os.getpid secrets.token_hex".split()
+    "time.time time.time_ns time.strftime time.ctime time.asctime os.getpid secrets.token_hex "
+    "glob.glob os.listdir".split()
 )
 _FOLDERS = frozenset({"makedirs", "mkdir", "SummaryWriter"})
 
@@ -93,6 +94,17 @@ def _paths_written_to(program: Program) -> frozenset[Variable]:
 def is_named(file: File, call: ast.Call) -> bool:
     """True for a call that gives another number or text on each process."""
     return file.names.qualified(call.func) in _NAMED
+
+
+def name_within(file: File, value: ast.expr) -> ast.expr:
+    """The name in what is made of it: `Logger(path)` is an object of each process, of which `path` is the name."""
+    while isinstance(value, ast.Call) and last_name(value.func)[:1].isupper():
+        calls = ((each, call) for each in arguments_of(value) for call in inner_nodes(each, ast.Call))
+        inner = next((each for each, call in calls if is_named(file, call)), None)
+        if inner is None:
+            break
+        value = inner
+    return value
 
 
 def written_to(program: Program) -> Iterator[Variable]:

@@ -6,8 +6,9 @@ import ast
 
 from transplt.flow.callees import DATA_PARALLEL
 from transplt.program.cards import MOVES
+from transplt.program.gradients import without_gradients
 from transplt.program.late_parameters import makes_parameters
-from transplt.program.models import Models
+from transplt.program.models import Models, takes_wrapper
 from transplt.program.program import File, Program, Variable, enclosing_function, stores_of
 from transplt.program.variable_values import values_of
 from transplt.program.wrapper_places import Wrap, before_wrap, part_at
@@ -109,6 +110,27 @@ def handed_over(models: Models, wrap: Wrap) -> ast.expr | None:
                 return node
             name = wrap.file.names.qualified(call.func) or ""
             if isinstance(statement(call), ast.Assign) and name.startswith("torch.nn.") and name not in DATA_PARALLEL:
+                return node
+    return None
+
+
+def run_bare(models: Models, wrap: Wrap) -> ast.expr | None:
+    """Where a model is given without its wrapper to a function that runs it with gradients, as other models are given
+    to it, too: the wrapper would not see that pass."""
+    program = models.program
+    for file in program.files:
+        for node in names_and_attributes(file):
+            above = parent(node)
+            call = parent(above) if isinstance(above, ast.keyword) else above
+            callee = program.callee(file, call) if isinstance(call, ast.Call) and call.func is not node else None
+            if not isinstance(call, ast.Call) or not isinstance(callee, FUNCTIONS) or without_gradients(call):
+                continue
+            if models.origin(file, node) != wrap.origin or before_wrap(file, node, wrap):
+                continue
+            name = next((name for name, given in program.arguments(call, callee) if given is node), "")
+            owner, slot = program.owner[callee], program.parameter_slot(callee, name)
+            runs = [each for each in owner.scan.calls if program.slot(owner, each.func) == slot]
+            if not takes_wrapper(models, file, call, node) and not all(map(without_gradients, runs)):
                 return node
     return None
 
