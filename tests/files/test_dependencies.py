@@ -88,6 +88,10 @@ LINES = [
         "--extra-index-url https://download.pytorch.org/whl/cpu\ntorch==2.12.0\ntorch-npu==2.12.0\n",
     ),
     (
+        "--extra-index-url https://download.pytorch.org/whl/rocm5.4.2\ntorch==2.0.1\n",
+        "--extra-index-url https://download.pytorch.org/whl/cpu\ntorch==2.12.0\ntorch-npu==2.12.0\n",
+    ),
+    (
         "-f https://download.pytorch.org/whl/torch_stable.html\ntorch==1.9.0+cu111\n",
         "--extra-index-url https://download.pytorch.org/whl/cpu\ntorch==2.12.0\ntorch-npu==2.12.0\n",
     ),
@@ -127,6 +131,8 @@ def test_requirements(before: str, after: str) -> None:
         "torchmetrics\ntorch-geometric\ntorchtext==0.6\n",
         "flash-attn==2.5\ncupy-cuda12x\n",
         "torch==2.0.1+rocm5.4.2\n",
+        "--extra-index-url https://download.pytorch.org/whl/rocm5.4.2\ntorch==2.0.1+rocm5.4.2\n",
+        "--extra-index-url https://download.pytorch.org/whl/rocm5.4.2\nnumpy\n",
         "torch==2.15.0.dev20260812\n",
         "git+https://github.com/pytorch/vision.git\n",
         "git+https://github.com/NVlabs/tiny-cuda-nn/#subdirectory=bindings/torch\n",

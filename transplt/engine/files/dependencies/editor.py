@@ -331,7 +331,8 @@ def _additions(document: Document, requirements: list[Requirement], text: str, r
         for start, end, new in added:
             message = f"torch {releases.torch} needs torch-npu {releases.torch_npu} on NPUs"
             yield Edit((start, end), ADDED, message, new, api=TORCH_NPU, help=added_help(releases), group=group)
-    if done and releases.x86_64 and not has_index(text):
+    added_to = any(not is_other_build(each, text) for each in main or torch)
+    if added_to and releases.x86_64 and not has_index(text):
         yield from _index_for(document, text, torch[0], releases)
 
 

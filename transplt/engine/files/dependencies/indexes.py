@@ -18,6 +18,8 @@ from transplt.rules.releases import CPU_INDEX
 _HOST = r"https?://download\.pytorch\.org/whl/"
 #: What names builds for CUDA; of torch_stable.html pip takes the build whose suffix sorts last, which is one for CUDA.
 _CUDA_ADDRESS = re.compile(rf"{_HOST}(?:cu\d+(?:/torch_stable\.html)?|torch_stable\.html)/?")
+#: Of AMD's builds, where no requirement asks for one of them by its suffix.
+_ROCM_ADDRESS = re.compile(rf"{_HOST}rocm[\d.]+/?")
 _CPU_ADDRESS = re.compile(rf"{_HOST}cpu(?:/torch_stable\.html)?/?")
 _OPTION = re.compile(
     r"(?<![\w-])(?P<option>--extra-index-url|--index-url|--find-links|-i|-f)(?P<between>[= \t]+)"
@@ -37,19 +39,21 @@ def has_cpu_index(text: str) -> bool:
 
 
 def has_index(text: str) -> bool:
-    """True where the builds for the CPU are found, or those for CUDA, whose address becomes theirs."""
-    return has_cpu_index(text) or _CUDA_ADDRESS.search(text) is not None
+    """True where the builds for the CPU are found, or those for GPUs, whose address becomes theirs."""
+    changed = any(True for _ in index_changes(text, needs_pypi=False))
+    return has_cpu_index(text) or _CUDA_ADDRESS.search(text) is not None or changed
 
 
 def index_changes(text: str, needs_pypi: bool) -> Iterator[tuple[int, int, str]]:
-    """(start, end, new text) of the options of a piece of text that name builds for CUDA.
+    """(start, end, new text) of the options of a piece of text that name builds for CUDA, or for AMD's GPUs.
 
     `needs_pypi`: something is asked for that PyTorch's index does not have. Then that of the builds for the CPU is
     no longer the only one either.
     """
     alone = needs_pypi and _OTHER_INDEX.search(text) is None
     for match in _OPTION.finditer(text):
-        cuda = is_cuda_index(match["address"])
+        rocm = _ROCM_ADDRESS.fullmatch(match["address"]) is not None and "+rocm" not in text
+        cuda = rocm or is_cuda_index(match["address"])
         option = match["option"]
         cpu = _CPU_ADDRESS.fullmatch(match["address"]) is not None
         if (cuda and option in ("-f", "--find-links")) or (alone and (cuda or cpu) and option in ("-i", "--index-url")):
