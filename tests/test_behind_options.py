@@ -356,6 +356,36 @@ def test_settings_of_another_file_read_through_an_object() -> None:
 
 
 @pytest.mark.parametrize(
+    ("test", "configurations", "expected"),
+    [
+        ("cfg.train.fast", {"configs/a.yaml": "train:\n  fast: false  # slow\n"}, "train.fast"),
+        ("self.cfg.train.fast", {"configs/a.yaml": "train:\n  fast: False\n"}, "train.fast"),
+        ("cfg.train.opt == 'lion'", {"configs/a.yaml": "train:\n  opt: 'adam'\n  more: 1\n"}, ""),
+        ("cfg.train.opt == 'lion'", {"configs/a.yaml": "train:\n  opt: adam\n"}, "train.opt=lion"),
+        ("cfg.train.start is not None", {"configs/a.yml": "train:\n  lr: 1\n  start: null\n"}, "train.start="),
+        ("cfg.train.fast", {"configs/train/a.yaml": "fast: false\n"}, "train.fast"),  # a group of Hydra
+        ("cfg.fast", {"configs/a.yaml": "fast: false\n"}, "fast"),
+        # on, in one file or by a command; a part of a list; another entry
+        ("cfg.train.fast", {"configs/a.yaml": "train:\n  fast: true\n"}, ""),
+        ("cfg.train.fast", {"a.yaml": "train:\n  fast: false\n", "b.yaml": "train:\n  fast: true\n"}, ""),
+        ("cfg.train.fast", {"a.yaml": "train:\n  fast: false\n", "run.sh": "python t.py train.fast=true\n"}, ""),
+        ("cfg.train.fast", {"configs/a.yaml": "train:\n  - fast: false\n    fast: false\n"}, ""),
+        ("cfg.train.fast", {"configs/a.yaml": "test:\n  fast: false\n"}, ""),
+        ("cfg.train.fast", {"configs/a.yaml": "train:\n  fast: ${other}\n"}, ""),
+        ("model.train.fast", {"configs/a.yaml": "train:\n  fast: false\n"}, ""),
+    ],
+)
+def test_an_entry_of_a_configuration_in_yaml(test: str, configurations: dict[str, str], expected: str) -> None:
+    settings = Settings()
+    source = f"import torch\ndef main(self, cfg, model):\n    if {test}:\n        import pycuda\n".encode()
+    given = [other_facts(text.encode(), path, settings) for path, text in configurations.items()]
+    facts = [engine.index_source(source, "t.py", settings), *(each for each in given if each is not None)]
+    project = engine.join_facts(facts, settings)
+    (finding,) = [each for each in engine.migrate_source(source, "t.py", settings, project).findings if each.open]
+    assert finding.option == expected
+
+
+@pytest.mark.parametrize(
     ("test", "expected"),
     [
         ("self.last", "last="), ("self.last == True", "last=True"), ("not self.last", ""), ("self.other", ""),

@@ -12,6 +12,7 @@ import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from transplt.base.finding import Finding, Level
 from transplt.base.language import marked
@@ -20,7 +21,7 @@ from transplt.flow.asked_names import GIVEN
 from transplt.flow.definition_uses import is_listed
 from transplt.flow.facts import ProjectFacts
 from transplt.flow.gates.conditions import SETTINGS
-from transplt.flow.option_defaults import HOLDERS, Constant, Option, constant, options_in
+from transplt.flow.option_defaults import HOLDERS, Constant, Option, constant, joined, options_in
 from transplt.flow.torch_branches import TorchTests
 from transplt.program.program import enclosing_function
 from transplt.rules.packages import fails_to_load, is_bound
@@ -390,8 +391,13 @@ class _Behind:
             return self._of_an_object(node, stores)
         option = self.options.get(name)
         if option is None and of_settings:
-            entry = [each.attr for each in inner_nodes(node, ast.Attribute)]  # `BN.NORM_TYPE` of `cfg.BN.NORM_TYPE`
-            option = self.project.options.get(name) or self.project.options.get(".".join(reversed(entry)))
+            above = takewhile(lambda each: not _is_holder(each.attr), inner_nodes(node.value, ast.Attribute))
+            entry = ".".join(reversed([name, *(each.attr for each in above)]))  # `BN.NORM_TYPE` of `cfg.BN.NORM_TYPE`
+            known = (
+                self.project.options.get(entry) or self.project.options.get(name),
+                self.project.configured.get(entry),
+            )
+            option = joined(each._replace(name=name) for each in known if each is not None).get(name)
         if option is None or stores:
             return (), "", name
         return option.default, option.words, name
@@ -504,7 +510,10 @@ _TURNED = {ast.Eq: ast.NotEq(), ast.NotEq: ast.Eq(), ast.Is: ast.IsNot(), ast.Is
 
 def _holds_settings(node: ast.expr) -> bool:
     """True for `cfg`, and for what it holds: `self.cfg.train`."""
-    while isinstance(node, ast.Attribute) and not (node.attr in SETTINGS or _HOLDER.search(node.attr)):
+    while isinstance(node, ast.Attribute) and not _is_holder(node.attr):
         node = node.value
-    last = last_name(node)
-    return last in SETTINGS or _HOLDER.search(last) is not None
+    return _is_holder(last_name(node))
+
+
+def _is_holder(name: str) -> bool:
+    return name in SETTINGS or _HOLDER.search(name) is not None

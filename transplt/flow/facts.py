@@ -90,12 +90,13 @@ class ModuleFacts:
     kernels: tuple[tuple[str, bool], ...] = ()  # of a source of kernels: functions of ours, and whether it has the same
     placing: Placing | None = None  # how it is found, where a module of ours may go in (helper_place.py)
     entry: Entry | None = None  # what it says of what runs (entries.py)
+    configured: tuple[Option, ...] = ()  # of a configuration in YAML: its entries
     started: tuple[tuple[str, str], ...] = ()  # of a README, a launch script, a container: what it starts, and how
 
     @property
     def speaks(self) -> bool:
         """True for the facts of Python, and for commands; False for those of configurations and compiled sources."""
-        return bool(self.started) or not (self.gives or self.compiled or self.kernels)
+        return bool(self.started) or not (self.gives or self.compiled or self.kernels or self.configured)
 
     @property
     def named(self) -> list[str]:
@@ -156,6 +157,7 @@ class ProjectFacts(Memoized):
     published: frozenset[tuple[str, str]] = frozenset()  # paths and options that some command gives weights of others
     tabled: dict[str, frozenset[str]] = field(default_factory=dict)  # by package, and of all files (own_packages.py)
     first: frozenset[str] = frozenset()  # functions between steps that the first step calls all the same: `plot(`
+    configured: dict[str, Option] = field(default_factory=dict)  # entries of configurations in YAML, by all their keys
     bound: frozenset[str] = frozenset()  # paths of files whose classes derive from what stays for CUDA as a whole
     files: Files = field(default_factory=Files, compare=False, repr=False)  # those that this process has parsed
     _canonical: Memo = field(default_factory=Memo, init=False, compare=False, repr=False)
@@ -174,6 +176,7 @@ class ProjectFacts(Memoized):
         joined.suffixes = unique_suffixes(joined.modules)
         joined.packages = _packages(joined.modules)
         joined.kernels = {item.path: dict(item.kernels) for item in in_order if item.kernels}
+        joined.configured = options_joined(each for item in in_order for each in item.configured)
         _join_files(joined, every)
         _join_names(joined, every)
         codes = [item.code for item in every]
@@ -373,6 +376,8 @@ def _join_entries(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     in_order, starting = sorted(entries.items()), _started(every, entries)
     started = {path: [*chain.from_iterable(by.values())] for path, by in starting.items()}
     joined.given_at = met_options({path: entry.options for path, entry in entries.items()}, started)
+    words = {word.partition("=")[0] for commands in started.values() for each in commands for word in each.split()}
+    joined.configured = {name: each for name, each in joined.configured.items() if name not in words}
     joined.published = options_published(started)
     joined.options = options_joined(joined.as_given(each, path) for path, entry in in_order for each in entry.options)
     # a package hands names on, and tests start no program

@@ -1,4 +1,5 @@
-"""What options are when nobody gives them: those of a command line, fields of dataclasses, entries of yacs settings.
+"""What options are when nobody gives them: those of a command line, fields of dataclasses, entries of settings, as yacs
+has them and as YAML does.
 
 Read from bytes, for files that nobody parses as well. Only constants count; what is worked out, or given, is unknown.
 """
@@ -6,6 +7,7 @@ Read from bytes, for files that nobody parses as well. Only constants count; wha
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -27,6 +29,14 @@ _DATACLASS = re.compile(rb"^(?P<indent>[ \t]*)@(?:\w+\.)*dataclass\b", re.M)
 #: An entry of settings as yacs has them: `_C.MODEL.NAME = "slow"`.
 _ENTRY = re.compile(rb"^_{1,2}C\.(?P<name>\w+(?:\.\w+)*)[ \t]*=[ \t]*(?P<value>[^\n#({\[]+)", re.M)
 _CLASS = re.compile(rb"^[ \t]*class[ \t]", re.M)
+#: A line of YAML: a list, a key with what is under it, or with its value.
+_LINE = re.compile(
+    rb"^(?P<indent> *)(?:(?P<item>-)|(?P<key>\w+):(?:[ \t]+(?P<value>[^\n#]*?))?[ \t]*(?:#[^\n]*)?$)", re.M
+)
+#: What plain words of YAML stand for.
+_WORDS: dict[str, tuple[Constant, ...]] = {
+    "true": (True,), "false": (False,), "null": (None,), "none": (None,), "~": (None,)
+}  # fmt: skip
 
 
 class Option(NamedTuple):
@@ -72,6 +82,28 @@ def options_in(data: bytes) -> tuple[Option, ...]:
     for match in _ENTRY.finditer(data) if b"_C." in data else ():
         name, value = match["name"].decode("ascii", "replace"), _parsed(match["value"].strip())
         found.append(Option(name, constant(value.value if isinstance(value, ast.Expr) else None), f"{name}="))
+    return tuple(joined(found).values())
+
+
+def options_of_yaml(data: bytes, path: str) -> tuple[Option, ...]:
+    """The entries of a configuration in YAML, `train.compile`: by all keys above them, and with the folder of the file
+    above those, as Hydra has the groups of its settings; nothing is known of what is no plain constant.
+    """
+    group, found, above = posixpath.basename(posixpath.dirname(path)), list[Option](), list[tuple[int, str]]()
+    for match in _LINE.finditer(data):
+        indent = len(match["indent"])
+        while above and above[-1][0] >= indent:
+            above.pop()
+        if match["item"] or any(not key for _, key in above):
+            above.append((indent, ""))  # what a list holds has no name
+        elif not match["value"]:
+            above.append((indent, match["key"].decode()))
+        else:
+            text = match["value"].decode("utf-8", "replace")
+            value = _WORDS.get(text.lower(), (text,) if re.fullmatch(r"[A-Za-z][\w.-]*", text) else ())
+            name = ".".join([*(key for _, key in above), match["key"].decode()])
+            words = f"{name}{'=' * (value != (False,))}"
+            found += (Option(f"{of}{name}", value, f"{of}{words}") for of in ("", f"{group}."))
     return tuple(joined(found).values())
 
 
