@@ -33,6 +33,8 @@ def codes(body: str) -> list[str]:
         "dist.all_reduce(torch.ones(2).double().cpu().cuda())",
         "t = torch.cuda.DoubleTensor([n])\ndist.all_reduce(t)",
         't = n\nt = torch.zeros(2, dtype=torch.float64, device="cuda:0").clone()\ndist.all_reduce(t)',
+        'from accelerate import Accelerator\na = Accelerator()\nt = torch.zeros(2).double().cuda()\nt = a.reduce(t)',
+        'import accelerate\nt = torch.zeros(2).double().cuda()\nother.accelerator.reduce(t, reduction="mean")',
         "t = torch.zeros(3, device=device, dtype=torch.float64)\nfor x in other:\n    t += x\ndist.all_reduce(t)",
         "ts = []\nfor x in other:\n    t = torch.zeros(3, device=device, dtype=torch.float64)\n    ts.append(t)\n"
         "ts = torch.stack(ts)\ndist.all_reduce(ts)",
@@ -64,6 +66,9 @@ def test_hccl_refuses_it(body: str) -> None:
         "t, u = n\ndist.all_reduce(t)",
         "dist.all_reduce(n)\nt = torch.zeros(2, dtype=torch.float64).cuda()",
         "t = torch.zeros(2, dtype=torch.float64).cuda()\nother.all_reduce(t)",
+        "t = torch.zeros(2).double().cuda()\nother.reduce(t)\nother.accelerator.reduce(t)",
+        "import accelerate\nt = torch.zeros(2).double().cuda()\nt = other.reduce(t)\nreduce(t)",
+        "import accelerate\nt = torch.zeros(2).cuda()\nother.accelerator.reduce(t)",
         "t = torch.zeros(2, dtype=torch.float64).cuda()\ndist.all_gather(n, t)",
     ],
 )

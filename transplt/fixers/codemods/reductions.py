@@ -44,6 +44,16 @@ def reduced(work: Work, call: ast.Call) -> Finds:
         yield from _refused(work, call, given)
 
 
+@fixer.on(ast.Call, last="reduce")
+def reduced_by_accelerate(work: Work, call: ast.Call) -> Finds:
+    """The same of `accelerator.reduce(tensor)`."""
+    holder = call.func.value if isinstance(call.func, ast.Attribute) else None
+    made = last_value(work.scan, holder) if isinstance(holder, ast.Name) else None
+    named = last_name(holder) == "accelerator" and b"accelerate" in work.source.utf8
+    if named or (isinstance(made, ast.Call) and work.names.qualified(made.func) == "accelerate.Accelerator"):
+        yield from reduced(work, call)
+
+
 def _ways_in(work: Work, given: ast.expr | None, depth: int = 3) -> Iterator[ast.expr]:
     """What is reduced; another name that it had, and what calls in the file give where that is a parameter: once for
     all collectives of a function."""
