@@ -393,11 +393,9 @@ class _Behind:
         if option is None and of_settings:
             above = takewhile(lambda each: not _is_holder(each.attr), inner_nodes(node.value, ast.Attribute))
             entry = ".".join(reversed([name, *(each.attr for each in above)]))  # `BN.NORM_TYPE` of `cfg.BN.NORM_TYPE`
-            known = (
-                self.project.options.get(entry) or self.project.options.get(name),
-                self.project.configured.get(entry),
-            )
-            option = joined(each._replace(name=name) for each in known if each is not None).get(name)
+            options, configured = self.project.options, self.project.configured
+            known = filter(None, (options.get(entry) or options.get(name), configured.get(entry)))
+            option = joined(each._replace(name=name) for each in known).get(name)
         if option is None or stores:
             return (), "", name
         return option.default, option.words, name

@@ -23,7 +23,7 @@ from transplt.flow.gates.graph import Graph, canonical_name, unique_suffixes
 from transplt.flow.import_text import Placing
 from transplt.flow.key_facts import KeyRead, KeyReads
 from transplt.flow.marks import marks_by_name
-from transplt.flow.option_defaults import Constant, Option, met_options
+from transplt.flow.option_defaults import Constant, Option, met_options, not_given
 from transplt.flow.option_defaults import joined as options_joined
 from transplt.flow.saved_files import options_published
 from transplt.flow.support import SupportFacts, SupportProject
@@ -376,8 +376,7 @@ def _join_entries(joined: ProjectFacts, every: list[ModuleFacts]) -> None:
     in_order, starting = sorted(entries.items()), _started(every, entries)
     started = {path: [*chain.from_iterable(by.values())] for path, by in starting.items()}
     joined.given_at = met_options({path: entry.options for path, entry in entries.items()}, started)
-    words = {word.partition("=")[0] for commands in started.values() for each in commands for word in each.split()}
-    joined.configured = {name: each for name, each in joined.configured.items() if name not in words}
+    joined.configured = not_given(joined.configured, started)
     joined.published = options_published(started)
     joined.options = options_joined(joined.as_given(each, path) for path, entry in in_order for each in entry.options)
     # a package hands names on, and tests start no program

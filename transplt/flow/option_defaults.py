@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from transplt.flow.marks import GENERIC
+from transplt.syntax.modules import named_aside
 from transplt.syntax.nodes import keyword_of, last_name, string_of
 
 #: The kinds of constants that are compared with.
@@ -90,7 +91,7 @@ def options_of_yaml(data: bytes, path: str) -> tuple[Option, ...]:
     above those, as Hydra has the groups of its settings; nothing is known of what is no plain constant.
     """
     group, found, above = posixpath.basename(posixpath.dirname(path)), list[Option](), list[tuple[int, str]]()
-    for match in _LINE.finditer(data):
+    for match in _LINE.finditer(data) if path.endswith((".yaml", ".yml")) and not named_aside(path) else ():
         indent = len(match["indent"])
         while above and above[-1][0] >= indent:
             above.pop()
@@ -139,6 +140,12 @@ def met_options(
                 there = path if option.name in own else ""
                 found[there, option.words] = value if len(value) == 1 and value[0] is not None else ()
     return found
+
+
+def not_given(entries: Mapping[str, Option], started: Mapping[str, Collection[str]]) -> dict[str, Option]:
+    """Of the entries of configurations those that no command sets, as `train.compile=true`."""
+    words = {word.partition("=")[0] for commands in started.values() for each in commands for word in each.split()}
+    return {name: each for name, each in entries.items() if name not in words}
 
 
 def _value_in(words: list[str], names: Collection[str]) -> str | None:

@@ -26,7 +26,7 @@ from transplt.flow.program_switches import offers
 from transplt.rules.kernel_functions import variants_held
 from transplt.rules.versions import loads_itself
 from transplt.syntax.files import Files
-from transplt.syntax.modules import PROSE, module_name, named_aside
+from transplt.syntax.modules import PROSE, module_name
 
 #: Python and C in one language: such a file is migrated where it holds nothing but Python.
 _CYTHON = (".pyx", ".pxd")
@@ -72,11 +72,10 @@ def other_facts(data: bytes, path: str, settings: Settings, files: Files | None 
         before = not (loads_itself(settings.torch_version) or path.lower().endswith(PROSE))
         names = names_given(data) if before and kind is not FileKind.BINARY else ()
         started = scripts_started(data, path) if kind is not FileKind.BINARY else ()
-        switches = offers(data, path)
-        configured = options_of_yaml(data, path) if path.endswith((".yaml", ".yml")) and not named_aside(path) else ()
-        if not (names or started or switches or configured):
-            return None
-        return ModuleFacts(path, "", gives=names, started=started, switches=switches, configured=configured)
+        facts = ModuleFacts(
+            path, "", gives=names, started=started, switches=offers(data, path), configured=options_of_yaml(data, path)
+        )
+        return facts if facts != ModuleFacts(path, "") else None
     facts = index_source(text, path, settings.without_themes(), files)
     if facts.placing is not None and _COLAB.search(data):
         facts = replace(facts, placing=facts.placing._replace(imported=(*facts.placing.imported, COLAB)))

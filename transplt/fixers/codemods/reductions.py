@@ -47,11 +47,14 @@ def reduced(work: Work, call: ast.Call) -> Finds:
 @fixer.on(ast.Call, last="reduce")
 def reduced_by_accelerate(work: Work, call: ast.Call) -> Finds:
     """The same of `accelerator.reduce(tensor)`."""
-    holder = call.func.value if isinstance(call.func, ast.Attribute) else None
-    made = last_value(work.scan, holder) if isinstance(holder, ast.Name) else None
-    named = last_name(holder) == "accelerator" and b"accelerate" in work.source.utf8
-    if named or (isinstance(made, ast.Call) and work.names.qualified(made.func) == "accelerate.Accelerator"):
-        yield from reduced(work, call)
+    match call.func:
+        case ast.Attribute(value=ast.Name(id="accelerator") | ast.Attribute(attr="accelerator")):
+            if b"accelerate" in work.source.utf8:
+                yield from reduced(work, call)
+        case ast.Attribute(value=ast.Name() as holder):
+            match last_value(work.scan, holder):
+                case ast.Call(func=made) if work.names.qualified(made) == "accelerate.Accelerator":
+                    yield from reduced(work, call)
 
 
 def _ways_in(work: Work, given: ast.expr | None, depth: int = 3) -> Iterator[ast.expr]:
