@@ -365,6 +365,10 @@ def test_settings_of_another_file_read_through_an_object() -> None:
         ("cfg.train.start is not None", {"configs/a.yml": "train:\n  lr: 1\n  start: null\n"}, "train.start="),
         ("cfg.train.fast", {"configs/train/a.yaml": "fast: false\n"}, "train.fast"),  # a group of Hydra
         ("cfg.fast", {"configs/a.yaml": "fast: false\n"}, "fast"),
+        ('cfg["train"]["fast"]', {"configs/a.yaml": "train:\n  fast: false\n"}, "train.fast"),
+        ('cfg["train"]["fast"]', {"configs/a.yaml": "train:\n  fast: true\n"}, ""),
+        ('model["train"]["fast"]', {"configs/a.yaml": "train:\n  fast: false\n"}, ""),
+        ('cfg["fast"] or cfg.update({"fast": True})', {"configs/a.yaml": "fast: false\n"}, ""),
         # on, in one file or by a command; a part of a list; another entry
         ("cfg.train.fast", {"configs/a.yaml": "train:\n  fast: true\n"}, ""),
         ("cfg.train.fast", {"a.yaml": "train:\n  fast: false\n", "b.yaml": "train:\n  fast: true\n"}, ""),

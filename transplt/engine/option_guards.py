@@ -374,6 +374,8 @@ class _Behind:
                 return self._attribute(node)
             case ast.Name():
                 return self._variable(node, at)
+            case ast.Subscript(slice=ast.Constant(value=str())):
+                return self._entry(node)
             case ast.Call(func=func, args=[asked, *rest]) if "env" in ast.unparse(func).lower():
                 name = string_of(asked) or ""  # also of a function of its own that reads one
                 found = constant(rest[0]) if rest else (None,)
@@ -399,6 +401,18 @@ class _Behind:
         if option is None or stores:
             return (), "", name
         return option.default, option.words, name
+
+    def _entry(self, node: ast.expr) -> tuple[_Known, str, str]:
+        """The default of `config["train"]["fast"]` in configurations in YAML, where the file itself sets none."""
+        keys = list[str]()
+        while isinstance(node, ast.Subscript) and (key := string_of(node.slice)) is not None:
+            keys.insert(0, key)
+            node = node.value
+        option = self.project.configured.get(".".join(keys)) if _is_holder(last_name(node)) else None
+        last = re.escape(keys[-1].encode())
+        if option is None or re.search(rb"[\"']%b[\"']\s*(?:\]\s*=(?!=)|:)" % last, self.scan.source.utf8) is not None:
+            return (), "", keys[-1]
+        return option.default, option.words, keys[-1]
 
     def _stores(self, node: ast.Attribute) -> list[ast.Attribute]:
         """What sets an attribute: of settings not what only keeps it (`self.fast = args.fast`), of other objects not
