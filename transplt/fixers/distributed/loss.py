@@ -109,9 +109,6 @@ def _divided(bench: Bench, backwards: list[tuple[File, ast.Call]]) -> tuple[set[
             case ast.Call():
                 sums[divided].update({node} if _is_sum(node) else ())
                 runs = bench.program.callee(file, node) or bench.program.object_runs(file, node.func, "forward")
-                for held in bench.program.values.get(bench.program.slot(file, node.func) or ("", "", ""), ()):
-                    if runs is None and isinstance(held.node, ast.Attribute):  # `criterion = Losses().cross_entropy`
-                        runs = bench.program.object_runs(held.file, held.node.value, held.node.attr)
                 if isinstance(runs, FUNCTIONS):
                     pending += [(bench.program.owner[runs], each, divided) for each in bench.program.returns(runs)]
         pending += [(file, each, divided) for each in inner]
