@@ -291,3 +291,9 @@ def test_a_schedule_by_steps_is_told(step: str, made: str, told: bool) -> None:
 def test_a_field_of_settings_makes_nothing_a_loss() -> None:
     text = looped("loss = model(x).mean()\ni = epoch + net.first\n(net.weight * loss).backward()\nprint(f'{i} {loss}')")
     assert "{i} {mean_loss}" in text and "mean_i" not in text
+
+
+def test_a_log_of_the_program_guards_itself() -> None:
+    head = "class Log:\n    def log(self, x):\n        with open('x.csv', 'a') as f:\n            f.write(x)\n\n\nlog = Log()"
+    text = looped(f"{TRAINED}if epoch:\n    log.log('1')", head=head)
+    assert "if epoch:\n            log.log('1')\n" in text

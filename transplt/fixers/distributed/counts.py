@@ -180,7 +180,8 @@ def _of_one_rank(bench: Bench, node: ast.AST, means: Collection[int]) -> Iterato
         case ast.Call(func=ast.Attribute(value=holder)):
             parts = [holder, *arguments_of(node)]
         case ast.GeneratorExp() | ast.ListComp() | ast.DictComp() | ast.SetComp():
-            parts = [each.iter for each in node.generators]
+            heads = [each.iter for each in node.generators]
+            parts = [*heads] if any(shown.varies(bench.file, each) for each in heads) else [*ast.iter_child_nodes(node)]
         case _:
             parts = [*ast.iter_child_nodes(node)]
     yield from [each for part in parts for each in _of_one_rank(bench, part, means)] or [node]
