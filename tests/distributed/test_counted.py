@@ -294,6 +294,6 @@ def test_a_field_of_settings_makes_nothing_a_loss() -> None:
 
 
 def test_a_log_of_the_program_guards_itself() -> None:
-    head = "class Log:\n    def log(self, x):\n        with open('x.csv', 'a') as f:\n            f.write(x)\n\n\nlog = Log()"
+    head = "class Log:\n    def log(self, x):\n        net.file.write(x)\n\n\nlog = Log()"
     text = looped(f"{TRAINED}if epoch:\n    log.log('1')", head=head)
     assert "if epoch:\n            log.log('1')\n" in text
