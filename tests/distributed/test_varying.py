@@ -242,7 +242,8 @@ KEPT = "rows = []\n    for each in net.rows:\n        if random.random() < 0.5:\
 def test_data_that_each_rank_chooses_for_itself_while_it_trains(chosen: str) -> None:
     head, _, rest = TRAIN.partition("\n")
     loop = f"{head}\n    {chosen}\n    loader = DataLoader(rows, 8, True)\n{rest}"
-    assert ported(loop, "valid = DataLoader(dataset)", DRAWS) == (["NPU340"], False)
+    # More of them on one rank would be more steps.
+    assert ported(loop, "valid = DataLoader(dataset)", DRAWS) == (["NPU332" if chosen == KEPT else "NPU340"], False)
 
 
 @pytest.mark.parametrize(("made", "shared"), [("default_rng()", False), ("default_rng(3)", True),

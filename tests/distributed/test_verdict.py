@@ -1507,3 +1507,16 @@ def test_what_all_ranks_go_through_has_one_order(made: str, ordered: bool) -> No
     source = script(loader=f"loader = DataLoader(dataset, 8, True)\nvalid = {made}", loop=loop(
         "model(x).backward()\noptimizer.step()") + "\n" + textwrap.indent(valid, " " * 4))  # fmt: skip
     assert ("for y in npu_port.in_one_order(valid):" in output(source)) is ordered
+
+
+@pytest.mark.parametrize(
+    ("chosen", "refused"),
+    [("order[: int(net.part * len(order))]", False), ("order[: int(part * len(order))]", True),
+     ("order[: int(part * len(order))].tolist()", True), ("np.random.permutation(order)", False)],
+)  # fmt: skip
+def test_data_of_other_lengths_on_the_ranks(chosen: str, refused: bool) -> None:
+    body = (f"order = np.arange(64)\nused = {chosen}\nfor x in DataLoader(Subset(dataset, used), 8, True):\n"
+            "    model(x).backward()\n    optimizer.step()\n    part = 0.9 * part + 0.1 * net.judge(x)")  # fmt: skip
+    head = "import numpy as np\nfrom torch.utils.data import Subset\npart = 1.0"
+    source = script(head=head, loader="", loop=f"for epoch in range(3):\n{textwrap.indent(body, ' ' * 4)}")
+    assert ("NPU332" in left(distributed(source))) is refused

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import posixpath
@@ -53,15 +54,12 @@ def reports_of(folder: Path, manifest: dict[str, Any] | None) -> frozenset[str]:
     if manifest is None:
         return frozenset()
     reports = frozenset(manifest["reports"])
-    folders = {posixpath.dirname(path) for path in reports} - {""}
-    return reports | {path for path in folders if _holds_only(folder / path, path, reports)}
-
-
-def _holds_only(folder: Path, path: str, reports: frozenset[str]) -> bool:
-    try:
-        return all(f"{path}/{name}" in reports for name in os.listdir(folder))
-    except OSError:
-        return False
+    found = set(reports)
+    for path in {posixpath.dirname(path) for path in reports} - {""}:
+        with contextlib.suppress(OSError):
+            if all(f"{path}/{name}" in reports for name in os.listdir(folder / path)):
+                found.add(path)
+    return frozenset(found)
 
 
 def edited_since(folder: Path, manifest: dict[str, Any]) -> list[str]:

@@ -13,26 +13,20 @@ from transplt.syntax.scan import statement
 
 
 def write_figures(bench: Bench, effects: Effects) -> set[int]:
-    """All ranks take the mean of a figure where its number is taken out.
+    """All ranks take the mean of a figure where its number is taken out, or in front of what only rank 0 does.
 
     The ids of what is a mean of all ranks then, losses too.
     """
     means = {id(node) for _, names in loss_readers(bench.training, bench.file) for node in names}
-    for node, file in bench.verdict.gathered.items():
-        if file is bench.file:
-            means.add(id(node))
-            _put_mean(bench, effects, node)
+    for node in (each for each, file in bench.verdict.gathered.items() if file is bench.file):
+        means.add(id(node))
+        place, why, function = statement(node), "its mean over the ranks", bench.call("mean_over_ranks")
+        if not is_lifted(bench, node):
+            bench.put_around(node, "NPU345", why, function)
+            continue
+        names = [name for each in ast.walk(node) if (name := last_name(each)) not in ("", "mean")]
+        mean = bench.new_name(f"mean_{names[0] if names else 'figure'}")
+        bench.before(place, [f"{mean} = {function}({text_in_front(bench, node)})"], "NPU345", why)
+        bench.change(node, "NPU345", why, mean)
+        effects.averaged.add(id(place))
     return means
-
-
-def _put_mean(bench: Bench, effects: Effects, node: ast.expr) -> None:
-    """The mean in its place, or in front of what only rank 0 does."""
-    place, why, function = statement(node), "its mean over the ranks", bench.call("mean_over_ranks")
-    if not is_lifted(bench, node):
-        bench.put_around(node, "NPU345", why, function)
-        return
-    names = [name for each in ast.walk(node) if (name := last_name(each)) not in ("", "mean")]
-    mean = bench.new_name(f"mean_{names[0] if names else 'figure'}")
-    bench.before(place, [f"{mean} = {function}({text_in_front(bench, node)})"], "NPU345", why)
-    bench.change(node, "NPU345", why, mean)
-    effects.averaged.add(id(place))

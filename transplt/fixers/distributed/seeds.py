@@ -46,15 +46,15 @@ def write_own_draws(bench: Bench) -> None:
 
 def write_orders(bench: Bench) -> None:
     """What all ranks go through while each draws its own, such as data to evaluate by: all in one order."""
-    ways, done = bench.verdict.ways, set[int]()
+    done = set[int]()
     for each in readings(bench.training):
         whole = each.file is bench.file and each.trains is False and not looks_at_one(each)
         node = name_read(bench.program, each) if whole and draws_order(each.loader.call) else None
-        if node is None or id(node) in done or not ways.varying.in_training(bench.file, node):
+        if node is None or id(node) in done:
             continue
         done.add(id(node))
         if bench.alike(each.node):
-            why = "each rank draws its own from here on, but all go through these data in one order"
+            why = "each rank draws its own in training, but all go through these data in one order"
             bench.put_around(node, _CODE, why, bench.call("in_one_order"))
 
 

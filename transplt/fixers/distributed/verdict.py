@@ -99,7 +99,7 @@ def judge(models: Models, wraps: dict[Variable, Wrap], targets: tuple[str, ...])
     first = models.training.backwards[0]
     refusals = [] if on_card(models.program) else [Refusal(*first, *_NO_CARD)]
     refusals += [*_numbers(models), *_parts(ways), *_foreign(models), *_stepped_by_hand(models, steps)]
-    refusals += [*_on_host(models), *_own_steps(models, steps), *_drawn_late(models)]
+    refusals += [*_on_host(models), *_own_steps(models, steps), *_drawn_late(models), *_unequal(ways, found)]
     refusals += [] if refusals else _peeks(ways, found)
     passes = find_passes(models)
     why = obstacle(models, wraps, passes, steps, ways)
@@ -247,6 +247,16 @@ def _peeks(ways: Divergence, found: Shares) -> Iterator[Refusal]:
             why = "some ranks may not reach this, and all ranks draw the order of this loader's epochs together"
             help_ = "read it on all ranks, or use a separate loader here"
             yield Refusal(reading.file, reading.node, why, help_)
+
+
+def _unequal(ways: Divergence, found: Shares) -> Iterator[Refusal]:
+    """Data that each rank chooses for itself, and more of them on one rank: the others take fewer steps."""
+    for loader in (found.loaders[key] for key, why in found.whole.items() if why is DRAWN):
+        inside = (each for given in arguments_of(loader.call) for each in inner_nodes(given, ast.expr))
+        if any(ways.varying.is_picked(loader.file, each) for each in inside):
+            why = "ranks may choose more data here than others, and take more steps: they would wait forever"
+            help_ = "choose the same data on all ranks, by values that are reduced over them: npu_port.of_first(chosen)"
+            yield Refusal(loader.file, loader.call, why, help_)
 
 
 def _foreign(models: Models) -> Iterator[Refusal]:

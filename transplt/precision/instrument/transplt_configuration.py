@@ -107,10 +107,8 @@ def _parts(value: Any) -> list[bytes]:
 
 def _bytes(tensor: Any) -> bytes:
     host = tensor.detach().cpu().contiguous().reshape(-1)
-    return bytes(host.view(torch.uint8).tolist()) if host.numel() < 4096 else _large(host)
-
-
-def _large(host: Any) -> bytes:
+    if host.numel() < 4096:
+        return bytes(host.view(torch.uint8).tolist())
     try:
         return bytes(host.view(torch.uint8).numpy().tobytes())
     except (RuntimeError, ImportError):  # without numpy

@@ -100,8 +100,11 @@ class Waits:
         for rank, path in sorted(late.items()):
             text = path.read_text("utf-8", "replace")
             self.heard[path.stem] = len(text)
-            where = stood(text.partition("\n")[0] + "\n" + text[before[path] :])
-            sentences.append(f"rank {rank} does not arrive: it is {_where(where)}")
+            where, at = stood(text.partition("\n")[0] + "\n" + text[before[path] :]), "outside of the program's lines"
+            if where is not None:
+                inside = "" if where["function"].startswith("<") else f", in {where['function']}"
+                at = f"at {os.path.relpath(where['path'])}:{where['line']}{inside}"
+            sentences.append(f"rank {rank} does not arrive: it is {at}")
         return sentences
 
 
@@ -115,10 +118,3 @@ def in_words(places: Iterable[dict[str, Any]], shorten: Callable[[str], str] = o
         f"rank {ranks[0]} waits {where}" if len(ranks) == 1 else f"ranks {', '.join(ranks)} wait {where}"
         for where, ranks in together.items()
     ]
-
-
-def _where(frame: dict[str, Any] | None) -> str:
-    if frame is None:
-        return "outside of the program's lines"
-    inside = "" if frame["function"].startswith("<") else f", in {frame['function']}"
-    return f"at {os.path.relpath(frame['path'])}:{frame['line']}{inside}"

@@ -104,8 +104,8 @@ def shared_out(ranks: Sequence[Training], one: Training | None) -> Difference | 
     before, twins = {event.fields["loader"]: event for event in passed}, {key_of(event): event for event in passed}
     for event, _ in _epochs(ranks[0]):
         key = key_of(event)
-        if not all(key in each for each in every) or _divided(event, before.get(key[0])):
-            continue
+        if not all(key in each for each in every) or len({whole(event), whole(before.get(key[0], event))} - {None}) > 1:
+            continue  # each rank has a data set of its own, whose indices say nothing of those of others
         shares = [{*itertools.chain(*each[key])} for each in every]
         again = _drawn_again(event, ranks, one)
         first = _same(event, [each[key] for each in every], shares, again)
@@ -152,11 +152,6 @@ def _exchanged_before(rank: Training, step: TrainingStep) -> bool:
     ended = max((each.index for each in rank.of("backward") if each.index < step.index), default=-1)
     asked = (each for each in asked_collectives(rank) if each.fields["kind"] != "barrier")
     return any(begun < event.index < ended for event in asked)
-
-
-def _divided(event: Event, before: Event | None) -> bool:
-    """Whether each rank has a data set of its own, whose indices say nothing of those of others."""
-    return len({whole(each) for each in (event, before) if each is not None} - {None}) > 1
 
 
 def whole(loader: Event) -> int | None:

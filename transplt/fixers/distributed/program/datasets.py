@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from transplt.program.program import File, Program
 from transplt.program.training import Loader
 from transplt.program.variable_values import values_of
-from transplt.syntax.nodes import is_false, is_none, keyword_of
+from transplt.syntax.nodes import callee_of, is_false, is_none, keyword_of, last_name
 
 _SAMPLERS = (("sampler", 3), ("batch_sampler", 4))
 
@@ -38,9 +38,10 @@ def shuffles(call: ast.Call) -> bool:
 
 
 def draws_order(call: ast.Call) -> bool:
-    """True for a loader that is told to shuffle, or is given a sampler."""
+    """True for a loader that is told to shuffle, or is given a sampler that may draw."""
     value = keyword_of(call, "shuffle") or (call.args[2] if len(call.args) > 2 else None)
-    return (value is not None and not is_false(value)) or has_own_sampler(call)
+    drawn = any(last_name(callee_of(each)) != "SequentialSampler" for _, each in samplers_of(call))
+    return (value is not None and not is_false(value)) or drawn
 
 
 def has_own_sampler(call: ast.Call) -> bool:

@@ -105,7 +105,7 @@ class Varying:
             kept = ("self", self.program.root_class(cls), node.attr) if cls else None
             return kept in self.slots or self.varies(file, node.value)
         if isinstance(node, ast.Subscript) and isinstance(sized := node.value, ast.Attribute) and sized.attr == "shape":
-            return self._is_picked(file, sized.value)  # else batches are of one size on all ranks
+            return self.is_picked(file, sized.value)  # else batches are of one size on all ranks
         if isinstance(node, ast.Compare) and all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             return False
         inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
@@ -171,7 +171,7 @@ class Varying:
         if asked is not None and callee is None and is_environment(self.program, file, asked):
             return True
         if isinstance(func, ast.Name) and last == "len":
-            return bool(call.args) and self._is_picked(file, call.args[0])
+            return bool(call.args) and self.is_picked(file, call.args[0])
         if isinstance(func, ast.Name) and last in {*_ASKS, "range"}:
             return False
         if last in _GOES_OVER and any(self._draws_order(file, each) for each in call.args):
@@ -179,7 +179,7 @@ class Varying:
         sized = last in ("size", "numel") and self.program.callee(file, call) is None
         if isinstance(func, ast.Attribute) and (sized or (last in _SAMPLES and not known)):
             if last not in _SAMPLES:
-                return self._is_picked(file, func.value)
+                return self.is_picked(file, func.value)
             return self.in_training(file, call)
         return None
 
@@ -282,7 +282,7 @@ class Varying:
                     self._mark(file, node.target)
             case ast.Assign():
                 for each, value in (pair for target in node.targets for pair in _parts(target, node.value)):
-                    if (slot := self.program.slot(file, each)) is not None and self._is_picked(file, value):
+                    if (slot := self.program.slot(file, each)) is not None and self.is_picked(file, value):
                         self.unequal.add(slot)
                     known = isinstance(each, (ast.Name, ast.Attribute)) and node in chain(each)[:2]
                     if not known and self.varies(file, value):
@@ -291,13 +291,17 @@ class Varying:
                 self._kept(file, node)
                 self._spread_out(file, node)
 
-    def _is_picked(self, file: File, node: ast.expr, seen: frozenset[Function] = frozenset()) -> bool:
+    def is_picked(self, file: File, node: ast.expr, seen: frozenset[Function] = frozenset()) -> bool:
         """True for what holds as many items as the values of one rank let through: `x[x > limit]`, `mask.nonzero()`."""
         match node:
             case ast.Name() | ast.Attribute():
                 return self.program.slot(file, node) in self.unequal
             case ast.Tuple(elts=parts):
-                return any(self._is_picked(file, each, seen) for each in parts)
+                return any(self.is_picked(file, each, seen) for each in parts)
+            case ast.Subscript(slice=ast.Slice(lower=lower, upper=upper)):
+                return self.varies(file, lower) or self.varies(file, upper) or self.is_picked(file, node.value, seen)
+            case ast.Call(func=ast.Attribute(value=same, attr="tolist" | "numpy" | "cpu"), args=[]):
+                return self.is_picked(file, same, seen)
             case ast.Subscript(slice=index) if self.varies(file, index):
                 return any(map(is_mask, (index, *(each for _, each in values_of(self.program, file, index)))))
             case ast.Call():
@@ -305,7 +309,7 @@ class Varying:
                 if not isinstance(callee, FUNCTIONS):
                     return last_name(node.func) in _PICKS and self._call(file, node)
                 owner, given = self.program.owner[callee], self.program.returns(callee)
-                return callee not in seen and any(self._is_picked(owner, each, seen | {callee}) for each in given)
+                return callee not in seen and any(self.is_picked(owner, each, seen | {callee}) for each in given)
         return False
 
     def _draws_order(self, file: File, node: ast.expr) -> bool:

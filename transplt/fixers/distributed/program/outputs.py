@@ -26,7 +26,7 @@ _LAST = frozenset(
     "set_postfix set_description unlink".split()
 )
 _WRITES = frozenset("write writelines dump print save writerow writerows flush writeheader".split())
-_SHOWS = frozenset("sys.stdout.write sys.stderr.write click.echo click.secho typer.echo typer.secho".split())
+_SHOWS = frozenset("sys.stdout.write sys.stderr.write os.fsync click.echo click.secho typer.echo typer.secho".split())
 #: Progress bars, and writers of TensorBoard.
 PROGRESS = frozenset("tqdm.tqdm tqdm.trange tqdm.auto.tqdm tqdm.auto.trange tqdm.notebook.tqdm tqdm.std.tqdm".split())
 
