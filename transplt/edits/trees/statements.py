@@ -37,7 +37,11 @@ def as_assignment(line: cst.SimpleStatementLine, name: str) -> cst.SimpleStateme
         raise CannotRewrite("not x += value or x -= value")
     operator = getattr(cst, _OPERATORS[type(add.operator).__name__])()
     value = add.value
-    if not value.lpar and not _binds_closer(value):
+    # What needs no parentheses behind a `+`.
+    closer = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)
+    tight = (cst.Multiply, cst.Divide, cst.FloorDivide, cst.Modulo, cst.Power)
+    binds = isinstance(value.operator, tight) if isinstance(value, cst.BinaryOperation) else isinstance(value, closer)
+    if not value.lpar and not binds:
         value = value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
     both = cst.BinaryOperation(add.target, operator, value)
     return _with_statement(line, cst.Assign([cst.AssignTarget(cst.Name(name))], both, semicolon=add.semicolon))
@@ -45,10 +49,3 @@ def as_assignment(line: cst.SimpleStatementLine, name: str) -> cst.SimpleStateme
 
 def _with_statement(line: cst.SimpleStatementLine, first: cst.BaseSmallStatement) -> cst.SimpleStatementLine:
     return line.with_changes(body=[first, *line.body[1:]])
-
-
-def _binds_closer(value: cst.BaseExpression) -> bool:
-    """True for what needs no parentheses behind a `+`."""
-    if isinstance(value, cst.BinaryOperation):
-        return isinstance(value.operator, (cst.Multiply, cst.Divide, cst.FloorDivide, cst.Modulo, cst.Power))
-    return isinstance(value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float))
