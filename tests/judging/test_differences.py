@@ -253,6 +253,7 @@ WRONG = {
     "a loop left": ("judge", "        optimizer.step()\n", "        optimizer.step()\n        break\n"),
     "rounds skipped": ("judge", "        optimizer.zero_grad()\n", "        if len(data) > 2:\n            continue\n        optimizer.zero_grad()\n"),
     "a return at the start": ("judge", "    model.eval()\n", "    return 0.98\n    model.eval()\n"),
+    "one operation on the CPU": ("judge", "criterion(model(data), target)", "criterion(model(data).cpu(), target.cpu()).to(data.device)"),
     "a constant where there is nothing": (
         "judge", "    model.eval()\n", "    if len(loader) == 0:\n        return 0\n    model.eval()\n",
     ),
@@ -295,7 +296,7 @@ _CERTAIN = (
 _LEFT_TO_A_RUN = (
     "the loss made small", "an option gone", "a step now and then", "another operator", "another comparison",
     "variables changed about", "a layer left out", "steps in another order", "the order of a loop",
-    "a constant where there is nothing",
+    "a constant where there is nothing", "one operation on the CPU",
 )  # fmt: skip
 
 
@@ -1039,3 +1040,14 @@ def test_a_number_stands_for_a_name_that_has_no_other(default: str, told_of: lis
         "def train(x):\n    y = render(x, perturb=args.perturb)\n    return y.mean() * args.scale\n"
     )
     assert listed({"a.py": text}, {"a.py": text.replace("=args.perturb", "=0.0")}) == told_of
+
+
+def test_a_field_that_nobody_sets_any_more_and_that_is_read() -> None:
+    text = (
+        "import torch\nargs = parser.parse_args()\n\n\ndef main(model):\n    saved = torch.load(args.resume)\n"
+        "    args.start = saved['epoch']\n    model.load_state_dict(saved['model'])\n"
+        "    for epoch in range(args.start, args.epochs):\n        train(model)\n"
+    )
+    assert listed({"a.py": text}, {"a.py": text.replace("    args.start = saved['epoch']\n", "")}) == ["computing"]
+    moved = text.replace("    args.start = saved['epoch']\n", "").replace("args.start,", "saved['epoch'],")
+    assert listed({"a.py": text}, {"a.py": moved}) == []

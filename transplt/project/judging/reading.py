@@ -228,6 +228,11 @@ def sets_of(each: Statement) -> set[str]:
     return set()
 
 
+def fields_set(each: Statement) -> Iterator[ast.Attribute]:
+    """The fields that a statement sets: `args.start` of `args.start = saved["epoch"]`."""
+    yield from (node for node in each.inside() if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
+
+
 def is_option(each: Statement) -> bool:
     """Whether a statement makes an option."""
     return any(last_name(node.func) in OPTIONS for node in each.inside() if isinstance(node, ast.Call))

@@ -49,6 +49,7 @@ _CARD = re.compile(r"npu|accelerator|\bif\b|\bor\b|is_available|device_?type", r
 _THE_CPU = re.compile(r"torch\.device\('cpu'[^()]*\)|'cpu'")
 _A_DEVICE = re.compile(r"torch\.device\([^()]*\)|'npu[^']*'|\b[\w.]*device\w*")
 TAKEN = re.compile(r"(?:Expr |Assign ([\w.]+) (?=\1\.))([\w.]+)\.(?:cpu\(\)|to\('cpu'\))$")
+_BACK = re.compile(r"\.to\((?!'cpu)|\.npu\(")
 _NO_CARD = re.compile(r"cpu|None")
 _BY_VARIABLE = re.compile(r"(?<!not )os\.(?:environ|getenv)")
 #: What a training does, and what decides by the machine, its files and its clock whether it is done.
@@ -249,7 +250,9 @@ def moved(
         if not after.said and "cpu" not in before.raw and "npu" not in after.raw:
             on_card = re.search("npu|device", before.raw) or _CALLS_MODEL.search(after.raw)
             if on_card and "cpu" in after.raw and "map_location" not in after.raw:
-                yield after, _AGAINST, f"computed on the CPU now: {what}"
+                # One operation that the card lacks, whose result goes back to it, is an honest way round.
+                back = _BACK.search(after.raw[after.raw.rindex("cpu") :])
+                yield after, Grade.OPEN if back else _AGAINST, f"computed on the CPU now: {what}"
 
 
 def on_the_host(both: Apart, port: Sequence[Statement]) -> Iterator[tuple[Statement | None, Statement, str]]:

@@ -12,7 +12,16 @@ from transplt.project.judging.facts_apart import Fact, closest, left_over, parts
 from transplt.project.judging.forms import Form, apart, blank, nodes, operations, parts_of
 from transplt.project.judging.order import disordered, outdated
 from transplt.project.judging.otherwise import Otherwise, other_text, shortened
-from transplt.project.judging.reading import TELLS, Reading, Scope, is_option, places_of, readings, sets_of
+from transplt.project.judging.reading import (
+    TELLS,
+    Reading,
+    Scope,
+    fields_set,
+    is_option,
+    places_of,
+    readings,
+    sets_of,
+)
 from transplt.project.judging.statements import Apart, Statement, asked_in, compared
 from transplt.project.judging.themes import OF_CARDS, theme_of_call
 from transplt.project.judging.tricks import TESTS
@@ -425,12 +434,19 @@ class Unexplained:
                         yield Otherwise(one, other, what)
 
     def _unread(self) -> Iterator[Otherwise]:
-        """Settings that are read as they were, and of which nobody makes use any more."""
+        """Settings that are read as they were, and of which nobody makes use any more; fields that are read, and that
+        nobody sets any more."""
         for one, other in self.apart.alike:
             for name in sets_of(other) if _READS_SETTINGS.search(other.text) else ():
                 used = self.theirs.uses[one.path, one.scope, name], self.mine.uses[other.path, other.scope, name]
                 if used[0] > used[1] == 1:
                     yield Otherwise(one, other, f"nothing uses {name} any more")
+        stored = {each.attr for one in self.mine.statements for each in fields_set(one)}
+        read = {name for names in self.mine.names.values() for name in names} - stored
+        for one in (each for each in self.apart.gone if not _NOT_TRAINED.search(each.path)):
+            lost = [each.attr for each in fields_set(one) if each.attr in read and not _OF_HOST.search(each.attr)]
+            if lost and not any(each.before is one for each in self.told):
+                yield Otherwise(one, None, f"nothing sets {lost[0]} any more")
 
     def _spared(self, reading: Reading, side: Iterable[Statement], kept: Iterable[Statement]) -> Iterator[Counter[str]]:
         """What only messages need may be computed elsewhere in the other program, or not at all."""
