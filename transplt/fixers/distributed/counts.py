@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from transplt.fixers.distributed.current_program import Bench
 from transplt.fixers.distributed.program.outputs import happens_once, written_place
@@ -131,7 +131,7 @@ def _decides(own: SharedFile, count: ast.expr) -> bool:
     return False
 
 
-def tell_shown(bench: Bench, means: Collection[int]) -> None:
+def tell_shown(bench: Bench, means: set[int]) -> None:
     """What is shown or saved of one rank's share is told, once for each variable where it is first shown: all but
     `means`, pictures and models."""
     own, grown = bench.own, dict(filled(bench.own, means=means))
@@ -169,7 +169,7 @@ def _tells(file: File, call: ast.Call) -> bool:
     return last not in _PICTURES and (happens_once(file, call) or last in _ROWS)
 
 
-def _of_one_rank(bench: Bench, node: ast.AST, means: Collection[int]) -> Iterator[ast.expr]:
+def _of_one_rank(bench: Bench, node: ast.AST, means: set[int]) -> Iterator[ast.expr]:
     """The outermost variables, and calls, of an expression by which it is that of one rank."""
     shown = bench.verdict.ways.shown()
     if id(node) in means or not isinstance(node, ast.expr) or not shown.varies(bench.file, node):
@@ -184,4 +184,5 @@ def _of_one_rank(bench: Bench, node: ast.AST, means: Collection[int]) -> Iterato
             parts = [*heads] if any(shown.varies(bench.file, each) for each in heads) else [*ast.iter_child_nodes(node)]
         case _:
             parts = [*ast.iter_child_nodes(node)]
-    yield from [each for part in parts for each in _of_one_rank(bench, part, means)] or [node]
+    inner = [each for part in parts for each in _of_one_rank(bench, part, means)]
+    yield from inner or [node] * means.isdisjoint(map(id, ast.walk(node)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from transplt.base.grouped import grouped
 from transplt.fixers.distributed.counts import remark_progress, tell_shown, write_lengths
@@ -50,7 +50,7 @@ def write_means(bench: Bench, effects: Effects) -> None:
         _average(bench, effects, loop.body, readers)
 
 
-def write_counts(bench: Bench, means: Collection[int]) -> None:
+def write_counts(bench: Bench, means: set[int]) -> None:
     """A sum over the share of the rank is divided by the length of the share; sums as losses are a finding."""
     write_lengths(bench)
     tell_shown(bench, means)
