@@ -1051,3 +1051,11 @@ def test_a_field_that_nobody_sets_any_more_and_that_is_read() -> None:
     assert listed({"a.py": text}, {"a.py": text.replace("    args.start = saved['epoch']\n", "")}) == ["computing"]
     moved = text.replace("    args.start = saved['epoch']\n", "").replace("args.start,", "saved['epoch'],")
     assert listed({"a.py": text}, {"a.py": moved}) == []
+
+
+@pytest.mark.parametrize(("card", "told_of"), [("torch.npu.set_device(0)", ["device"]), ("return torch.device('npu')", [])])
+def test_a_function_that_gives_no_card(card: str, told_of: list[str]) -> None:
+    main = "import torch\n{}device = {}\nnet = Net().to(device)\n"
+    helper = f"import torch\n\n\ndef select():\n    if torch.npu.is_available():\n        {card}\n    return torch.device('cpu')\n"
+    before = {"a.py": main.format("", "torch.device('cuda' if torch.cuda.is_available() else 'cpu')")}
+    assert told(before, {"a.py": main.format("from dev import select\n", "select()"), "dev.py": helper}) == told_of

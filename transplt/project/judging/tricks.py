@@ -285,7 +285,9 @@ def _stays_off(name: str, each: Statement, port: Sequence[Statement]) -> bool:
 def _give_cpu(new: Sequence[Statement]) -> Iterator[tuple[None, Statement, str]]:
     made = {f"{each.scope}.{each.node.name}".lstrip(".") for each in new if isinstance(each.node, ast.FunctionDef)}
     asked = {each.place for each in new if isinstance(each.node, ast.If) and not _BY_VARIABLE.search(each.text)}
-    gives = (each for each in new if each.scope in made and _GIVES_CPU.match(each.text))
+    gives = [each for each in new if each.scope in made and _GIVES_CPU.match(each.text)]
+    # Where no return gives another device, it matters not what is asked.
+    asked &= {each.place for each in new if isinstance(each.node, ast.Return) and each not in gives}
     what = "returns the CPU even if there is a card"
     return ((None, each, f"{each.scope} {what}") for each in gives if each.place not in asked)
 
